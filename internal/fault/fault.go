@@ -1,0 +1,213 @@
+// Package fault holds the coded errors of chatelaine: every refusal carries one
+// stable code and one sentence from our own catalogue for the agent, and a
+// separate cause for the operator. It must never carry an upstream byte, a
+// caller's value or a secret in the agent's half. Any package may import it; it
+// imports nothing of ours.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code is a stable error code of the agent API (docs/http-api.md, "Envelope").
+type Code string
+
+// The closed set of the API's own codes. A contract may declare further codes
+// for its own failures; they never equal one of these.
+const (
+	InvalidArgument       Code = "INVALID_ARGUMENT"
+	UnknownAction         Code = "UNKNOWN_ACTION"
+	SessionRequired       Code = "SESSION_REQUIRED"
+	SessionPending        Code = "SESSION_PENDING"
+	SessionRevoked        Code = "SESSION_REVOKED"
+	ApprovalRequired      Code = "APPROVAL_REQUIRED"
+	ApprovalDenied        Code = "APPROVAL_DENIED"
+	ApprovalExpired       Code = "APPROVAL_EXPIRED"
+	Cancelled             Code = "CANCELLED"
+	PlanRequired          Code = "PLAN_REQUIRED"
+	PlanExpired           Code = "PLAN_EXPIRED"
+	PlanStale             Code = "PLAN_STALE"
+	InProgress            Code = "IN_PROGRESS"
+	DuplicateRequest      Code = "DUPLICATE_REQUEST"
+	VaultLocked           Code = "VAULT_LOCKED"
+	IdentityUnavailable   Code = "IDENTITY_UNAVAILABLE"
+	TargetNotAllowed      Code = "TARGET_NOT_ALLOWED"
+	NotFound              Code = "NOT_FOUND"
+	RemoteUnauthenticated Code = "REMOTE_UNAUTHENTICATED"
+	RemoteForbidden       Code = "REMOTE_FORBIDDEN"
+	RemoteRateLimited     Code = "REMOTE_RATE_LIMITED"
+	RemoteCommandMissing  Code = "REMOTE_COMMAND_MISSING"
+	UpstreamUnavailable   Code = "UPSTREAM_UNAVAILABLE"
+	OutcomeUnknown        Code = "OUTCOME_UNKNOWN"
+	InvalidResponse       Code = "INVALID_RESPONSE"
+	AuditUnavailable      Code = "AUDIT_UNAVAILABLE"
+	Overloaded            Code = "OVERLOADED"
+	Internal              Code = "INTERNAL"
+)
+
+// Fate says what an outcome does to the request id that met it.
+type Fate uint8
+
+// The fates of a request id. The zero value is NotConsumed: nothing was sent
+// and the same id starts afresh.
+const (
+	NotConsumed Fate = iota
+	Waiting          // a person has not decided
+	Running          // still going on
+	Final            // the recorded outcome is given again for this id
+	Rearmed          // nothing happened; the same id is sent again on request
+	Unresolved       // may have happened; only reconcile or a person ends it
+)
+
+// Error is a refusal or failure with two audiences. Code, Message, Fields and
+// RetryAfter are for the agent; Error and Unwrap are for the operator's log.
+type Error struct {
+	code       Code
+	message    string
+	retryable  bool
+	own        bool
+	change     bool
+	fields     []Field
+	retryAfter time.Duration
+	cause      error
+}
+
+// Field points into the caller's own input (an RFC 6901 pointer) and says in a
+// few words of ours what is wrong there. It never repeats a value.
+type Field struct {
+	Pointer string `json:"pointer"`
+	Reason  string `json:"reason"`
+}
+
+// New makes an error of the API's catalogue. An unknown code becomes INTERNAL,
+// so that no invented code can leave. cause may be nil.
+func New(code Code, cause error) *Error {
+	e, ok := catalogue[code]
+	if !ok {
+		cause, code = fmt.Errorf("code %q is not in the catalogue: %w", code, cause), Internal
+		e = catalogue[Internal]
+	}
+	return &Error{code: code, message: e.message, retryable: e.retryable, cause: cause}
+}
+
+// Newf is New with a cause written for the operator.
+func Newf(code Code, format string, args ...any) *Error {
+	return New(code, fmt.Errorf(format, args...))
+}
+
+// Own makes a contract's own failure. The message was checked by the contract
+// loader; it is the contract author's text, never the remote system's.
+func Own(code Code, message string, retryable bool, cause error) *Error {
+	return &Error{code: code, message: message, retryable: retryable, own: true, cause: cause}
+}
+
+// Invalid makes INVALID_ARGUMENT with the fields that are wrong.
+func Invalid(cause error, fields ...Field) *Error {
+	e := New(InvalidArgument, cause)
+	e.fields = fields
+	return e
+}
+
+// OfChange says that the error ends a call that may have changed something.
+// INVALID_RESPONSE and INTERNAL then tell the agent not to repeat it.
+func (e *Error) OfChange() *Error {
+	c := *e
+	c.change = true
+	return &c
+}
+
+// After adds how long the caller should wait, rounded up to whole seconds.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.retryAfter = d
+	return &c
+}
+
+// Code returns the stable code.
+func (e *Error) Code() Code { return e.code }
+
+// Message returns the sentence for the agent.
+func (e *Error) Message() string {
+	if e.change {
+		switch e.code {
+		case InvalidResponse:
+			return invalidAfterChange
+		case Internal:
+			return internalAfterChange
+		}
+	}
+	return e.message
+}
+
+// Retryable says whether the same request id may be tried again (for a
+// contract's own code: whether a new call may succeed).
+func (e *Error) Retryable() bool { return e.retryable }
+
+// IsOwn says whether the code belongs to the contract, not to the API.
+func (e *Error) IsOwn() bool { return e.own }
+
+// Fields returns what is wrong with the caller's input; only INVALID_ARGUMENT
+// has any.
+func (e *Error) Fields() []Field { return e.fields }
+
+// RetryAfter returns how long to wait, zero where unknown.
+func (e *Error) RetryAfter() time.Duration { return e.retryAfter }
+
+// Status returns the HTTP status of the agent API.
+func (e *Error) Status() int {
+	if e.own {
+		return statusOwn
+	}
+	return catalogue[e.code].status
+}
+
+// Fate says what becomes of the request id. sent tells whether a byte may have
+// left for a call that changes something.
+func (e *Error) Fate(change, sent bool) Fate {
+	if e.own {
+		return Final
+	}
+	switch e.code {
+	case InvalidResponse:
+		if change {
+			return Unresolved
+		}
+		return Final
+	case Internal:
+		if sent && change {
+			return Unresolved
+		}
+		return Final
+	}
+	return catalogue[e.code].fate
+}
+
+// Error is the operator's text: the code and the cause.
+func (e *Error) Error() string {
+	if e.cause == nil {
+		return string(e.code)
+	}
+	return string(e.code) + ": " + e.cause.Error()
+}
+
+// Unwrap returns the operator's cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// From turns any error into a coded one; what has no code is INTERNAL.
+func From(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return New(Internal, err)
+}
+
+// CodeOf returns the code of err, INTERNAL for an uncoded error and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return From(err).code
+}

@@ -1,0 +1,28 @@
+package hold
+
+import (
+	_ "filippo.io/age"
+	_ "github.com/creack/pty"
+	_ "github.com/go-chi/chi/v5"
+	_ "github.com/goccy/go-yaml"
+	_ "github.com/goccy/go-yaml/ast"
+	_ "github.com/goccy/go-yaml/parser"
+	_ "github.com/kaptinlin/jsonschema"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/santhosh-tekuri/jsonschema/v6"
+	_ "github.com/spf13/cobra"
+	_ "github.com/zalando/go-keyring"
+	_ "go.etcd.io/bbolt"
+	_ "golang.org/x/crypto/argon2"
+	_ "golang.org/x/crypto/bcrypt"
+	_ "golang.org/x/crypto/chacha20poly1305"
+	_ "golang.org/x/crypto/ssh"
+	_ "golang.org/x/net/http/httpguts"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "golang.org/x/text/unicode/norm"
+)
