@@ -1,0 +1,58 @@
+# chatelaine: `make` alone lists what there is.
+
+# The go command takes this toolchain by itself; an older one cannot build us.
+export GOTOOLCHAIN := go1.27.3
+# A build that would change go.mod stops.
+export GOFLAGS := -mod=readonly
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# Race tests of everything on two slow cores take minutes, not tens of minutes.
+# A test that hangs is shown by its stack instead of by a dead machine.
+TEST_TIMEOUT ?= 15m
+# Long enough to meet every seed and some thousand mutations.
+FUZZ_BRIEF ?= 5s
+FUZZ_LONG ?= 5m
+# What reads strangers' bytes first: the strict parser, the contract loader and
+# the path builder.
+FUZZ_FIRST := ./internal/validate/... ./internal/actions/...
+
+STATICCHECK_VERSION := v0.8.2
+STATICCHECK := .tools/staticcheck-$(STATICCHECK_VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check fuzz bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## bin/chatelaine and bin/chatelained
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/chatelaine ./cmd/chatelained
+
+demo: build ## the main job, start to end, with a throw-away home (DEMO_FLAGS=--keep leaves it)
+	go run ./internal/demo/cmd $(DEMO_FLAGS)
+
+test: ## installs what the tests need (as root, Debian), then all tests under -race and brief fuzzing
+	scripts/install-test-deps.sh
+	go test -race -timeout $(TEST_TIMEOUT) ./...
+	scripts/fuzz.sh $(FUZZ_BRIEF) $(FUZZ_FIRST)
+
+check: $(STATICCHECK) ## gofmt, vet, staticcheck and the race tests
+	scripts/gofmt.sh
+	go vet ./...
+	$(STATICCHECK) ./...
+	go test -race -timeout $(TEST_TIMEOUT) ./...
+
+fuzz: ## every fuzz target for FUZZ_LONG each
+	scripts/fuzz.sh $(FUZZ_LONG) ./...
+
+bench: ## every benchmark, no tests
+	go test -run '^$$' -bench . -benchmem ./...
+
+clean: ## what the targets above have made
+	rm -rf bin .tools
+
+$(STATICCHECK):
+	GOFLAGS= GOBIN=$(CURDIR)/.tools go install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+	mv .tools/staticcheck $@
