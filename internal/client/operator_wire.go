@@ -1,0 +1,215 @@
+package client
+
+import (
+	"encoding/json/jsontext"
+	"time"
+)
+
+// Operations that need a proof, as the daemon names them.
+const (
+	OpAuthorize      = "session.authorize"
+	OpIdentityPut    = "identity.put"
+	OpIdentityDelete = "identity.delete"
+	OpIdentityRebind = "identity.rebind"
+	OpCallResolve    = "call.resolve"
+	OpReload         = "reload"
+	OpRead           = "read"
+)
+
+// Status is the daemon at one glance.
+type Status struct {
+	Version   string          `json:"version"`
+	Mode      string          `json:"mode"`
+	DaemonID  string          `json:"daemon_id"`
+	StartedAt time.Time       `json:"started_at"`
+	Vault     VaultStatus     `json:"vault"`
+	Contracts ContractsStatus `json:"contracts"`
+	Record    RecordStatus    `json:"record"`
+	Approvals struct {
+		Open int `json:"open"`
+	} `json:"approvals"`
+	Sessions struct {
+		Pending    int `json:"pending"`
+		Authorised int `json:"authorised"`
+	} `json:"sessions"`
+	Calls struct {
+		Running    int `json:"running"`
+		Unresolved int `json:"unresolved"`
+	} `json:"calls"`
+	Listeners []Listener `json:"listeners"`
+}
+
+// VaultStatus is the vault's state.
+type VaultStatus struct {
+	State      string    `json:"state"`
+	Reason     string    `json:"reason,omitzero"`
+	Since      time.Time `json:"since"`
+	Backend    string    `json:"backend"`
+	Rollback   string    `json:"rollback"`
+	Identities int       `json:"identities"`
+}
+
+// ContractsStatus is the loaded set.
+type ContractsStatus struct {
+	Loaded   int              `json:"loaded"`
+	Digest   string           `json:"digest"`
+	Problems []jsontext.Value `json:"problems"`
+}
+
+// RecordStatus is the audit record's state.
+type RecordStatus struct {
+	State   string `json:"state"` // writing or latched
+	NextSeq uint64 `json:"next_seq"`
+	Epoch   uint64 `json:"epoch"`
+	Warning string `json:"warning,omitzero"`
+}
+
+// Listener is one place where the daemon listens.
+type Listener struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	State   string `json:"state"`
+}
+
+// CardLine is one shown value of a card.
+type CardLine struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// Card is one decision that a person is asked for.
+type Card struct {
+	ID          string     `json:"id"`
+	State       string     `json:"state"` // open, approved, denied, expired, withdrawn, spent
+	Sentence    string     `json:"sentence"`
+	Lines       []CardLine `json:"lines"`
+	DaemonLine  string     `json:"daemon_line"`
+	RequestedBy string     `json:"requested_by"`
+	Action      string     `json:"action"`
+	RequestID   string     `json:"request_id"`
+	SessionID   string     `json:"session_id"`
+	OpenedAt    time.Time  `json:"opened_at"`
+	ExpiresAt   time.Time  `json:"expires_at"`
+	Exceptions  []string   `json:"exceptions"`
+}
+
+// Permit is one thing that a session would be allowed without further asking.
+type Permit struct {
+	Action   string `json:"action"`
+	Sentence string `json:"sentence"`
+	Target   string `json:"target"`
+	Identity string `json:"identity"`
+}
+
+// Session is one agent run, as the operator sees it.
+type Session struct {
+	ID          string    `json:"session_id"`
+	Name        string    `json:"name"`
+	State       string    `json:"state"`
+	UID         uint32    `json:"uid"`
+	Listener    string    `json:"listener"`
+	Process     string    `json:"process"`
+	PairingCode string    `json:"pairing_code"`
+	OpenedAt    time.Time `json:"opened_at"`
+	ExpiresAt   time.Time `json:"expires_at"`
+	Permits     []Permit  `json:"permits"`
+	Conflict    bool      `json:"conflict"`
+}
+
+// CallInfo is one call of the ledger.
+type CallInfo struct {
+	RequestID  string     `json:"request_id"`
+	Action     string     `json:"action"`
+	Agent      string     `json:"agent"`
+	State      string     `json:"state"`
+	Code       string     `json:"code"`
+	Sentence   string     `json:"sentence"`
+	ClaimedAt  *time.Time `json:"claimed_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+}
+
+// Rejection is why an answer was refused, for the operator.
+type Rejection struct {
+	Layer          string `json:"layer"`
+	Rule           string `json:"rule"`
+	SchemaPath     string `json:"schema_path"`
+	InstancePath   string `json:"instance_path"`
+	Message        string `json:"message"`
+	Row            string `json:"row"`
+	UpstreamStatus int    `json:"upstream_status"`
+}
+
+// CallDetail is one call; what follows CallInfo is there only within a read
+// session.
+type CallDetail struct {
+	CallInfo
+	Input      jsontext.Value `json:"input"`
+	Rejection  *Rejection     `json:"rejection"`
+	Target     string         `json:"target"`
+	Identity   string         `json:"identity"`
+	PlanDigest string         `json:"plan_digest"`
+}
+
+// Identity is one identity of the site file and what the vault has for it.
+type Identity struct {
+	Name        string   `json:"name"`
+	Kind        string   `json:"kind"`
+	Destination string   `json:"destination"`
+	Stored      bool     `json:"stored"`
+	Generation  uint64   `json:"generation"`
+	Targets     []string `json:"targets"`
+	Suspended   bool     `json:"suspended"`
+}
+
+// PutIdentity carries a secret to the vault. The caller wipes Secret.
+type PutIdentity struct {
+	Secret []byte `json:"secret"`
+	Target string `json:"target,omitzero"`
+	Short  bool   `json:"short"`
+	Proof  Proof  `json:"proof"`
+}
+
+// StoredIdentity says where a secret is bound now.
+type StoredIdentity struct {
+	Name        string `json:"name"`
+	Generation  uint64 `json:"generation"`
+	Destination string `json:"destination"`
+}
+
+// ContractInfo is one loaded contract.
+type ContractInfo struct {
+	Action  string   `json:"action"`
+	Version string   `json:"version"`
+	Effect  string   `json:"effect"`
+	Owner   string   `json:"owner"`
+	Summary string   `json:"summary"`
+	Targets []string `json:"targets"`
+	Digest  string   `json:"digest"`
+}
+
+// ContractList is the loaded set.
+type ContractList struct {
+	Digest    string         `json:"digest"`
+	Contracts []ContractInfo `json:"contracts"`
+}
+
+// ExplainStep is one step of the straight line.
+type ExplainStep struct {
+	Step   string `json:"step"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Explanation says what would become of a call, up to the claim.
+type Explanation struct {
+	Would     string        `json:"would"` // send, ask or refuse
+	Steps     []ExplainStep `json:"steps"`
+	StoppedBy *struct {
+		Step   string `json:"step"`
+		Code   string `json:"code"`
+		Reason string `json:"reason"`
+	} `json:"stopped_by"`
+	Sentence string `json:"sentence"`
+	Target   string `json:"target"`
+	Identity string `json:"identity"`
+}
