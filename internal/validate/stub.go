@@ -1,33 +1,12 @@
 package validate
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 )
 
 var errNotYet = errors.New("validate: not built yet")
-
-type ParseError struct {
-	Rule         string
-	Offset       int64
-	Line, Column int
-	Pointer      string
-}
-
-func (e *ParseError) Error() string { return e.Rule }
-
-func Parse(b []byte, l Limits) (any, error) { return nil, errNotYet }
-func Canonical(v any) []byte                { return nil }
-func Equal(a, b any) bool                   { return false }
-func Compare(a, b json.Number) int          { return 0 }
-
-type Pointer struct{ tokens []string }
-
-func ParsePointer(s string) (Pointer, error) { return Pointer{}, errNotYet }
-func (p Pointer) Get(v any) (any, bool)      { return nil, false }
-func (p Pointer) String() string             { return "" }
 
 type Schema struct{ doc any }
 
