@@ -1,0 +1,287 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/sessions"
+	"chatelaine/internal/validate"
+)
+
+// Peer is who stands at the other end of a connection, as the kernel says.
+type Peer struct {
+	UID      uint32
+	Listener string // "socket" or "tcp"
+	PID      int    // 0 where unknown
+	Exe      string // "" where unknown
+}
+
+func (p Peer) caller() sessions.Caller {
+	return sessions.Caller{UID: p.UID, Listener: p.Listener, PID: p.PID, Exe: p.Exe}
+}
+
+// NewRequestID makes an id of the daemon's own: act_ and 26 characters.
+func NewRequestID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return "act_" + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
+}
+
+// Refusal is the envelope of a refusal outside any action: malformed requests,
+// sessions, unknown routes.
+func (g *Gateway) Refusal(err error) Answer {
+	f := fault.From(err)
+	g.metrics.refused.WithLabelValues(string(f.Code())).Inc()
+	g.logger.Info("request refused", "code", f.Code(), "cause", f.Error())
+	return answer(g.envelopeError(nil, NewRequestID(), f), f)
+}
+
+// ParseCaller reads a caller's JSON strictly, under the caller's limits.
+func (g *Gateway) ParseCaller(b []byte) (any, error) {
+	v, err := validate.Parse(b, validate.CallerLimits())
+	if err != nil {
+		return nil, fault.Invalid(err, fault.Field{Pointer: "", Reason: "the body is not strict JSON"})
+	}
+	return v, nil
+}
+
+// SessionOpened is what a new session hands to its agent, once.
+type SessionOpened struct {
+	SessionID   string    `json:"session_id"`
+	Token       string    `json:"token"`
+	PairingCode string    `json:"pairing_code"`
+	State       string    `json:"state"`
+	ExpiresAt   time.Time `json:"expires_at"`
+}
+
+// OpenSession asks for a session; the operator decides about it.
+func (g *Gateway) OpenSession(p Peer, name, anchor string) (SessionOpened, error) {
+	s, err := g.sessions.Request(p.caller(), name, anchor)
+	if err != nil {
+		return SessionOpened{}, err
+	}
+	e := g.event("session.open")
+	e.SessionID, e.Actor, e.Status = s.ID, name, "pending"
+	e.Detail = map[string]any{"uid": p.UID, "listener": p.Listener, "pid": p.PID, "executable": p.Exe}
+	g.log.Append(e)
+	g.events.publish("session", s.ID)
+	return SessionOpened{SessionID: s.ID, Token: s.Token, PairingCode: s.PairingCode, State: "pending", ExpiresAt: s.Expires.UTC()}, nil
+}
+
+// SessionView is what an agent may know of its own session.
+type SessionView struct {
+	SessionID string    `json:"session_id"`
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// CurrentSession is the state of the caller's session.
+func (g *Gateway) CurrentSession(token string, p Peer) (SessionView, error) {
+	s, err := g.sessions.Authenticate(token, p.caller())
+	if err != nil {
+		return SessionView{}, err
+	}
+	return SessionView{SessionID: s.ID, Name: s.Name, State: string(s.State), ExpiresAt: s.Expires.UTC()}, nil
+}
+
+// EndSession ends the caller's session.
+func (g *Gateway) EndSession(token string, p Peer) error {
+	return g.sessions.End(token, p.caller())
+}
+
+// ActionView is what discovery says of an action.
+type ActionView struct {
+	Name         string          `json:"name"`
+	Version      string          `json:"version"`
+	Summary      string          `json:"summary"`
+	Effect       string          `json:"effect"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	ResultSchema json.RawMessage `json:"result_schema"`
+	AsksPerson   bool            `json:"asks_person"`
+}
+
+// Actions lists what an authorised caller may ask for.
+func (g *Gateway) Actions(token string, p Peer) ([]ActionView, error) {
+	set, err := g.setFor(token, p)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ActionView, 0, len(set.Contracts()))
+	for _, c := range set.Contracts() {
+		out = append(out, viewOf(set, c))
+	}
+	return out, nil
+}
+
+// ActionNamed is one of them.
+func (g *Gateway) ActionNamed(token string, p Peer, name string) (ActionView, error) {
+	set, err := g.setFor(token, p)
+	if err != nil {
+		return ActionView{}, err
+	}
+	c, ok := set.Contract(name)
+	if !ok {
+		return ActionView{}, fault.Newf(fault.UnknownAction, "no contract of that name is loaded")
+	}
+	return viewOf(set, c), nil
+}
+
+func (g *Gateway) setFor(token string, p Peer) (*actions.Set, error) {
+	s, err := g.sessions.Authenticate(token, p.caller())
+	if err != nil {
+		return nil, err
+	}
+	return g.Set(), s.RequireAuthorised()
+}
+
+func viewOf(set *actions.Set, c *actions.Contract) ActionView {
+	asks := false
+	for _, name := range c.Targets() {
+		if t, ok := set.Target(name); ok {
+			asks = asks || askedFor(set, c, t) == actions.AskEveryCall
+		}
+	}
+	return ActionView{
+		Name: c.Action(), Version: c.Version(), Summary: c.Summary(), Effect: c.Effect().String(),
+		InputSchema:  validate.Canonical(c.InputSchema().Doc()),
+		ResultSchema: validate.Canonical(c.ResultSchema().Doc()),
+		AsksPerson:   asks,
+	}
+}
+
+// CallState answers GET /v1/calls/{id}: the envelope of a call of this agent,
+// now or after at most wait.
+func (g *Gateway) CallState(ctx context.Context, token string, p Peer, id string, wait time.Duration) Answer {
+	s, err := g.authorised(token, p)
+	if err != nil {
+		return g.Refusal(err)
+	}
+	c, ok, err := g.ledger.Lookup(ownerOf(s), id)
+	if err != nil {
+		return g.Refusal(err)
+	}
+	if !ok {
+		return g.Refusal(noSuchCall())
+	}
+	select {
+	case <-c.Done():
+		return g.replay(c)
+	default:
+	}
+	if wait <= 0 {
+		return g.replay(c)
+	}
+	return g.await(ctx, c, wait, false)
+}
+
+// noSuchCall is NOT_FOUND: another agent's id is unknown to this one.
+func noSuchCall() *fault.Error { return fault.Newf(fault.NotFound, "no call of this id and agent") }
+
+// CancelCall withdraws a call that is not armed yet.
+func (g *Gateway) CancelCall(token string, p Peer, id string) Answer {
+	s, err := g.authorised(token, p)
+	if err != nil {
+		return g.Refusal(err)
+	}
+	c, ok, err := g.ledger.Lookup(ownerOf(s), id)
+	if err != nil {
+		return g.Refusal(err)
+	}
+	if !ok {
+		return g.Refusal(noSuchCall())
+	}
+	if err := c.Cancel(); err != nil {
+		return g.replay(c)
+	}
+	if l := g.lives.get(c); l != nil {
+		l.withdraw(fault.Cancelled)
+	}
+	return g.replay(c)
+}
+
+func (g *Gateway) authorised(token string, p Peer) (sessions.Session, error) {
+	s, err := g.sessions.Authenticate(token, p.caller())
+	if err != nil {
+		return s, err
+	}
+	if err := s.RequireAuthorised(); err != nil {
+		return s, err
+	}
+	return s, g.vault.Open()
+}
+
+// Health needs no session.
+type Health struct {
+	OK        bool   `json:"ok"`
+	Vault     string `json:"vault"`
+	Contracts int    `json:"contracts"`
+}
+
+// Health says that the daemon is up and whether the vault is open.
+func (g *Gateway) Health() Health {
+	h := Health{OK: true, Vault: "locked", Contracts: len(g.Set().Contracts())}
+	if g.vault.Open() == nil {
+		h.Vault = "open"
+	}
+	return h
+}
+
+// OpenAPI is the same actions as an OpenAPI 3.1 document.
+func (g *Gateway) OpenAPI(token string, p Peer) ([]byte, error) {
+	set, err := g.setFor(token, p)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]any{}
+	for _, c := range set.Contracts() {
+		paths["/v1/actions/"+c.Action()] = map[string]any{"post": operationOf(c)}
+	}
+	return encode(map[string]any{
+		"openapi": "3.1.0",
+		"info":    map[string]any{"title": "chatelaine", "version": "v1", "summary": "Named actions; the daemon holds the credentials."},
+		"paths":   paths,
+	})
+}
+
+func operationOf(c *actions.Contract) map[string]any {
+	body := map[string]any{
+		"type": "object", "required": []string{"input"}, "additionalProperties": false,
+		"properties": map[string]any{
+			"input":      c.InputSchema().Doc(),
+			"request_id": map[string]any{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9_.-]{7,63}$`},
+			"wait":       map[string]any{"type": "integer", "minimum": 0, "maximum": 50},
+		},
+	}
+	content := func(schema any) map[string]any {
+		return map[string]any{"application/json": map[string]any{"schema": schema}}
+	}
+	return map[string]any{
+		"operationId": c.Action(), "summary": c.Summary(),
+		"requestBody": map[string]any{"required": true, "content": content(body)},
+		"responses": map[string]any{
+			"default": map[string]any{"description": "the envelope", "content": content(c.EnvelopeSchema().Doc())},
+			"200":     map[string]any{"description": http.StatusText(http.StatusOK), "content": content(c.EnvelopeSchema().Doc())},
+		},
+	}
+}
+
+// bearerPrefix is the scheme of RFC 6750, compared without regard to case.
+const bearerPrefix = "bearer "
+
+// BearerToken takes the token out of an Authorization header, "" if there is
+// not exactly that.
+func BearerToken(h http.Header) string {
+	v := h.Values("Authorization")
+	if len(v) != 1 || len(v[0]) < len(bearerPrefix) || !strings.EqualFold(v[0][:len(bearerPrefix)], bearerPrefix) {
+		return ""
+	}
+	return v[0][len(bearerPrefix):]
+}

@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"sort"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/secret"
+	"chatelaine/internal/validate"
+)
+
+// attempt is one send with its own intent before it and its own answer after
+// it. An error means that nothing was sent.
+func (g *Gateway) attempt(ctx context.Context, k cleared, n int) (judged, error) {
+	i, err := g.intend(ctx, k, n)
+	if err != nil {
+		return judged{}, err
+	}
+	a := g.send(ctx, i)
+	s := g.keep(a)
+	return g.judge(s), nil
+}
+
+// intend makes the intent durable, in the record and in the ledger at once.
+// If either cannot be written, nothing is sent.
+func (g *Gateway) intend(ctx context.Context, k cleared, n int) (intended, error) {
+	req, err := k.plan.Request(k.now)
+	if err != nil {
+		return intended{}, err
+	}
+	pending := g.log.AppendIntent(g.intentEvent(k, n, req), intentReserve)
+	var receipt auditlog.Receipt
+	var both errgroup.Group
+	both.Go(func() (err error) {
+		receipt, err = pending.Wait(ctx)
+		return err
+	})
+	both.Go(func() error {
+		return k.call.Arm(ledger.Armed{
+			Attempt: n, IdempotencyKey: k.call.IdempotencyKey(),
+			Plan: k.plan.Canonical(), PlanDigest: k.plan.Digest(),
+		})
+	})
+	if err := both.Wait(); err != nil {
+		return intended{}, fault.New(fault.AuditUnavailable, err)
+	}
+	return intended{cleared: k, attempt: n, intent: receipt, request: req}, nil
+}
+
+// intentReserve is the room booked in the record for what one intent leads to:
+// the largest answer in its sealed form, and the outcome.
+const intentReserve = 2 << 20
+
+func (g *Gateway) send(ctx context.Context, i intended) answered {
+	_ = i.call.SetState(ledger.Sent)
+	x := g.exec.Send(ctx, i.identity.Name, i.request, i.lease)
+	_ = i.call.SetState(ledger.Proving)
+	return answered{intended: i, exchange: x}
+}
+
+// keep searches what came for the credential before anything else reads it, and
+// makes the event that holds it, masked where it echoed.
+func (g *Gateway) keep(a answered) kept {
+	head := headBytes(a.exchange.Status, a.exchange.Header, a.exchange.Trailer)
+	headHits, bodyHits := a.lease.Scan(head), a.lease.Scan(a.exchange.Body)
+	sum := sha256.Sum256(a.exchange.Body)
+	k := kept{answered: a, digest: hex.EncodeToString(sum[:]), hits: append(headHits, bodyHits...)}
+	raw := append(secret.Mask(head, headHits), secret.Mask(a.exchange.Body, bodyHits)...)
+	k.event = g.answerEvent(k, raw)
+	if len(k.hits) > 0 {
+		g.metrics.echoes.Inc()
+		g.vault.Suspect(a.identity.Name)
+	}
+	return k
+}
+
+// headBytes renders status, headers and trailers for the search and the record.
+func headBytes(status int, header, trailer http.Header) []byte {
+	var b []byte
+	if status > 0 {
+		b = append(b, http.StatusText(status)...)
+		b = append(b, '\n')
+	}
+	for _, h := range []http.Header{header, trailer} {
+		names := make([]string, 0, len(h))
+		for n := range h {
+			names = append(names, n)
+		}
+		sort.Strings(names)
+		for _, n := range names {
+			for _, v := range h[n] {
+				b = append(b, n+": "+v+"\n"...)
+			}
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// judge turns what came into a proved answer or a refusal. Only a proved
+// success has no fault.
+func (g *Gateway) judge(k kept) judged {
+	j := judged{kept: k}
+	layer, rule, bad := k.exchange.Rejected()
+	switch {
+	case len(k.hits) > 0:
+		j.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-answer", Message: "the answer holds the credential (" + k.hits[0].Encoding + ")", Status: k.exchange.Status})
+	case bad:
+		j.reject(&validate.Rejection{Layer: layer, Rule: rule, Message: k.exchange.Phase, Status: k.exchange.Status})
+	case k.exchange.Err != nil:
+		j.fault = k.exchange.Err
+	default:
+		g.prove(&j)
+	}
+	return j
+}
+
+func (j *judged) reject(r *validate.Rejection) {
+	j.rejection, j.proved = r, nil
+	j.fault = fault.New(fault.InvalidResponse, r)
+	if j.changes() {
+		j.fault = j.fault.OfChange()
+	}
+}
+
+func (g *Gateway) prove(j *judged) {
+	now := time.Now()
+	raw := validate.Raw{Status: j.exchange.Status, Header: j.exchange.Header, Trailer: j.exchange.Trailer, Body: j.exchange.Body}
+	p, rej := j.plan.Reader().Prove(raw, j.plan.Scope(j.now), now)
+	if rej != nil {
+		j.reject(rej)
+		return
+	}
+	j.proved = p
+	if p.OK() {
+		g.noSecretInside(j)
+		return
+	}
+	j.fault = g.failure(j, p, now)
+}
+
+// noSecretInside is the last look: the answer that would leave must not hold
+// the credential either, however it was put together.
+func (g *Gateway) noSecretInside(j *judged) {
+	body, err := g.envelopeOK(j.contract, j.call.RequestID(), j.proved)
+	if err != nil {
+		j.fault = fault.New(fault.Internal, err)
+		if j.changes() {
+			j.fault = j.fault.OfChange()
+		}
+		return
+	}
+	if hits := j.lease.Scan(body); len(hits) > 0 {
+		g.metrics.echoes.Inc()
+		j.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-result", Message: "the result holds the credential (" + hits[0].Encoding + ")", Status: j.exchange.Status})
+	}
+}
+
+// failure is the coded error of a declared failure row.
+func (g *Gateway) failure(j *judged, p *validate.Proved, now time.Time) *fault.Error {
+	code, _ := p.Failure()
+	for _, own := range j.contract.OwnCodes() {
+		if own.Code == code {
+			return fault.Own(fault.Code(code), own.Message, own.Retryable, rowCause(p))
+		}
+	}
+	f := fault.New(fault.Code(code), rowCause(p))
+	if after, ok := validate.RetryAfter(j.exchange.Header, now); ok && f.Retryable() {
+		f = f.After(after)
+	}
+	return f
+}
+
+type rowError string
+
+func (r rowError) Error() string { return "the answer matched " + string(r) }
+
+func rowCause(p *validate.Proved) error { return rowError(p.Row()) }

@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"context"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/fault"
+)
+
+// ExplainStep is one step of the line and whether it would pass.
+type ExplainStep struct {
+	Step   string `json:"step"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Stop is the first thing that would stop a call.
+type Stop struct {
+	Step   string     `json:"step"`
+	Code   fault.Code `json:"code"`
+	Reason string     `json:"reason"`
+}
+
+// Explanation is what a call would meet, without making it.
+type Explanation struct {
+	Would     string        `json:"would"` // send, ask or refuse
+	Steps     []ExplainStep `json:"steps"`
+	StoppedBy *Stop         `json:"stopped_by,omitempty"`
+	Sentence  string        `json:"sentence,omitempty"`
+	Target    string        `json:"target,omitempty"`
+	Identity  string        `json:"identity,omitempty"`
+}
+
+// Explain runs the same steps as a call, up to the claim, and names the first
+// that would stop it. It uses the very functions of the line, so that it cannot
+// say otherwise than a call would find. Nothing is claimed, recorded or sent.
+func (g *Gateway) Explain(ctx context.Context, action string, input any) Explanation {
+	x := Explanation{Would: "refuse"}
+	o, err := g.vaultOpen(identified{ask: Ask{Action: action, Input: input}})
+	if x.stopped("vault", "open", err) {
+		return x
+	}
+	n, err := g.whichContract(o)
+	if x.stopped("contract", action, err) {
+		return x
+	}
+	v, err := g.validInput(n)
+	if x.stopped("input", "fits the contract", err) {
+		return x
+	}
+	r, err := v.set.Resolve(v.contract, v.input)
+	if x.stopped("route", "", err) {
+		return x
+	}
+	x.Target, x.Identity = r.Target().Name(), r.Target().Identity()
+	x.Steps[len(x.Steps)-1].Detail = x.Target
+	gen, err := g.generation(ctx, v.set, x.Identity)
+	if x.stopped("identity", x.Identity, err) {
+		return x
+	}
+	facts := actions.CallFacts{CallID: "act_explain", IdempotencyKey: "00000000-0000-4000-8000-000000000000"}
+	p, err := actions.Freeze(v.contract, r, v.input, actions.IdentityFact{Name: x.Identity, Generation: gen}, facts)
+	if x.stopped("plan", "", err) {
+		return x
+	}
+	x.Sentence = p.Sentence()
+	if x.stopped("record", "can be written", g.recordReady()) {
+		return x
+	}
+	x.Would = "send"
+	detail := "nobody is asked"
+	switch p.Ask() {
+	case actions.AskSession:
+		detail = "asked unless the session's card covers it"
+	case actions.AskEveryCall:
+		x.Would, detail = "ask", "a person is asked each time"
+	}
+	x.Steps = append(x.Steps, ExplainStep{Step: "approval", OK: true, Detail: detail})
+	return x
+}
+
+// recordReady is AUDIT_UNAVAILABLE once the record has latched.
+func (g *Gateway) recordReady() error {
+	if err := g.log.State().Latched; err != nil {
+		return fault.New(fault.AuditUnavailable, err)
+	}
+	return nil
+}
+
+func (x *Explanation) stopped(step, detail string, err error) bool {
+	if err == nil {
+		x.Steps = append(x.Steps, ExplainStep{Step: step, OK: true, Detail: detail})
+		return false
+	}
+	f := fault.From(err)
+	reason := f.Error()
+	for _, fd := range f.Fields() {
+		reason += "; " + fd.Pointer + ": " + fd.Reason
+	}
+	x.Steps = append(x.Steps, ExplainStep{Step: step, OK: false, Detail: reason})
+	x.StoppedBy = &Stop{Step: step, Code: f.Code(), Reason: reason}
+	return true
+}

@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+)
+
+// Ask is one decoded call, not yet believed.
+type Ask struct {
+	Token     string // the session's bearer token
+	Peer      Peer
+	Action    string
+	Input     any    // from validate.Parse
+	RequestID string // "" lets the daemon make one
+	Wait      time.Duration
+}
+
+// Perform takes a call in and answers as http-api says ("Waiting"): when it is
+// done, or at once with APPROVAL_REQUIRED when a person must decide.
+func (g *Gateway) Perform(ctx context.Context, a Ask) Answer {
+	c, verdict, err := g.admit(ctx, a)
+	if err != nil {
+		return g.refuse(a, c, err)
+	}
+	switch verdict {
+	case ledger.Fresh:
+		g.start(c)
+	case ledger.Recorded, ledger.Unresolved:
+		return g.replay(c.call)
+	}
+	return g.await(ctx, c.call, a.Wait, true)
+}
+
+// admit is the first half of the line, up to the claim. It returns what it had
+// reached when it was refused, so that the refusal can be recorded.
+func (g *Gateway) admit(ctx context.Context, a Ask) (claimed, ledger.Verdict, error) {
+	var c claimed
+	var err error
+	if c.identified, err = g.whoCalls(a); err != nil {
+		return c, 0, err
+	}
+	if c.opened, err = g.vaultOpen(c.identified); err != nil {
+		return c, 0, err
+	}
+	if c.named, err = g.whichContract(c.opened); err != nil {
+		return c, 0, err
+	}
+	if c.valid, err = g.validInput(c.named); err != nil {
+		return c, 0, err
+	}
+	if c.routed, err = g.resolve(ctx, c.valid); err != nil {
+		return c, 0, err
+	}
+	return g.claim(c.routed)
+}
+
+func (g *Gateway) whoCalls(a Ask) (identified, error) {
+	if g.draining.Load() {
+		return identified{ask: a}, fault.Newf(fault.Overloaded, "the daemon is shutting down")
+	}
+	s, err := g.sessions.Authenticate(a.Token, a.Peer.caller())
+	if err != nil {
+		return identified{ask: a}, err
+	}
+	i := identified{ask: a, session: s}
+	return i, s.RequireAuthorised()
+}
+
+func (g *Gateway) vaultOpen(i identified) (opened, error) {
+	return opened{i}, g.vault.Open()
+}
+
+func (g *Gateway) whichContract(o opened) (named, error) {
+	set := g.Set()
+	c, ok := set.Contract(o.ask.Action)
+	if !ok {
+		return named{opened: o, set: set}, fault.Newf(fault.UnknownAction, "no contract of that name is loaded")
+	}
+	return named{opened: o, set: set, contract: c}, nil
+}
+
+func (g *Gateway) validInput(n named) (valid, error) {
+	in, err := n.contract.ParseInput(n.ask.Input)
+	return valid{named: n, input: in}, err
+}
+
+// resolve finds the one target and asks early whether its credential is there,
+// so that a call that cannot be made opens no card.
+func (g *Gateway) resolve(ctx context.Context, v valid) (routed, error) {
+	r, err := v.set.Resolve(v.contract, v.input)
+	if err != nil {
+		return routed{valid: v}, err
+	}
+	_, err = g.generation(ctx, v.set, r.Target().Identity())
+	return routed{valid: v, route: r}, err
+}
+
+// generation is the vault's current generation of an identity. The kind none
+// has no secret and always generation 0.
+func (g *Gateway) generation(ctx context.Context, set *actions.Set, name string) (uint64, error) {
+	spec, ok := set.Identity(name)
+	if !ok {
+		return 0, fault.Newf(fault.IdentityUnavailable, "identity %s is not in the site file", name)
+	}
+	if spec.Kind() == kindNone {
+		return 0, nil
+	}
+	return g.vault.Generation(ctx, name)
+}
+
+// kindNone is the identity kind that an operator writes out where a target
+// takes no credential.
+const kindNone = "none"
+
+func (g *Gateway) claim(r routed) (claimed, ledger.Verdict, error) {
+	c := claimed{routed: r, came: time.Now()}
+	if !g.lives.room() {
+		return c, 0, fault.Newf(fault.Overloaded, "%d calls are held already", g.limits.Live)
+	}
+	owner := ledger.Owner{Agent: r.session.Name, UID: r.session.UID}
+	change := r.contract.Effect() != actions.Read
+	call, verdict, err := g.ledger.Claim(owner, r.ask.RequestID, r.ask.Action, r.input.Digest(r.ask.Action), change)
+	if err != nil {
+		return c, 0, fmt.Errorf("claim: %w", err)
+	}
+	c.call = call
+	if verdict == ledger.Fresh {
+		c.live = &live{call: call, sessionID: r.session.ID, agent: r.session.Name, waits: make(chan struct{})}
+		g.lives.add(c.live)
+	}
+	return c, verdict, nil
+}
+
+// start hands the claimed call to the daemon: from here on it does not depend
+// on the connection it came by.
+func (g *Gateway) start(c claimed) {
+	g.running.Add(1)
+	go func() {
+		defer g.running.Done()
+		defer g.lives.drop(c.call)
+		g.run(g.base, c)
+	}()
+}
+
+// await answers when the call is done; when it waits for a person, at once or,
+// with wait, after at most that long.
+func (g *Gateway) await(ctx context.Context, call *ledger.Call, wait time.Duration, untilDone bool) Answer {
+	l := g.lives.get(call)
+	var waits <-chan struct{}
+	if l != nil {
+		waits = l.waits
+	}
+	var limit <-chan time.Time
+	if wait > 0 || !untilDone {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		limit = t.C
+	}
+	for {
+		select {
+		case <-call.Done():
+			return g.replay(call)
+		case <-waits:
+			if wait <= 0 {
+				return g.pending(call)
+			}
+			waits = nil // a long poll: go on until done or the limit
+			untilDone = false
+		case <-limit:
+			if !untilDone || (l != nil && l.isWaiting()) {
+				return g.pending(call)
+			}
+			limit = nil // it needs no person: it ends within its own limits
+		case <-ctx.Done():
+			return g.pending(call)
+		}
+	}
+}

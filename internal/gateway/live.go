@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"sync"
+
+	"chatelaine/internal/approvals"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+)
+
+// live is what the daemon holds in memory of a call between claim and finish.
+type live struct {
+	call      *ledger.Call
+	sessionID string
+	agent     string
+
+	mu      sync.Mutex
+	ticket  *approvals.Ticket // guarded by mu; set while a person is asked
+	waits   chan struct{}     // closed when the call begins to wait for a person
+	waiting bool              // guarded by mu
+	plan    *planned          // guarded by mu; set once frozen
+}
+
+// ask notes that the call waits for a person.
+func (l *live) ask(t *approvals.Ticket, p *planned) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ticket, l.plan = t, p
+	if !l.waiting {
+		l.waiting = true
+		close(l.waits)
+	}
+}
+
+// asked notes that the person has decided.
+func (l *live) asked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ticket = nil
+}
+
+// withdraw takes the card away, if there is one.
+func (l *live) withdraw(code fault.Code) {
+	l.mu.Lock()
+	t := l.ticket
+	l.mu.Unlock()
+	if t != nil {
+		t.Withdraw(code)
+	}
+}
+
+// isWaiting says whether a card is open for the call now.
+func (l *live) isWaiting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ticket != nil
+}
+
+// lives is the table of live calls by their ledger entry.
+type lives struct {
+	mu   sync.Mutex
+	max  int
+	byID map[*ledger.Call]*live // guarded by mu
+}
+
+func (t *lives) init(max int) { t.max, t.byID = max, make(map[*ledger.Call]*live) }
+
+// room says whether another call may be held.
+func (t *lives) room() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID) < t.max
+}
+
+func (t *lives) add(l *live) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID[l.call] = l
+}
+
+func (t *lives) get(c *ledger.Call) *live {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[c]
+}
+
+func (t *lives) drop(c *ledger.Call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, c)
+}
+
+// all returns a copy, so that the caller may take other locks.
+func (t *lives) all() []*live {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]*live, 0, len(t.byID))
+	for _, l := range t.byID {
+		out = append(out, l)
+	}
+	return out
+}
+
+// places counts the calls between arming and answer.
+type places struct {
+	mu        sync.Mutex
+	limits    Limits
+	all       int            // guarded by mu
+	perTarget map[string]int // guarded by mu
+}
+
+func (p *places) init(l Limits) { p.limits, p.perTarget = l, make(map[string]int) }
+
+// take returns a place, or OVERLOADED at once: a queue here would hide from the
+// agent that nothing has happened yet.
+func (p *places) take(target string) (release func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all >= p.limits.Calls {
+		return nil, fault.Newf(fault.Overloaded, "%d calls run already (limits.calls)", p.all)
+	}
+	if p.perTarget[target] >= p.limits.CallsPerTarget {
+		return nil, fault.Newf(fault.Overloaded, "%d calls to target %s run already (limits.calls_per_target)", p.perTarget[target], target)
+	}
+	p.all++
+	p.perTarget[target]++
+	var once sync.Once
+	return func() { once.Do(func() { p.give(target) }) }, nil
+}
+
+func (p *places) give(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.perTarget[target]--; p.perTarget[target] == 0 {
+		delete(p.perTarget, target)
+	}
+}
+
+func (p *places) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all
+}

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+)
+
+// Record appends an operator's decision to the record and waits until it is
+// durable: a widening that cannot be recorded does not happen.
+func (g *Gateway) Record(ctx context.Context, decision, subject, by string, detail map[string]any) error {
+	e := g.event("config")
+	e.Actor, e.Decision, e.Target, e.Detail = by, decision, subject, detail
+	if _, err := g.log.Append(e).Wait(ctx); err != nil {
+		return fault.New(fault.AuditUnavailable, err)
+	}
+	g.logger.Info("operator decision", "decision", decision, "subject", subject, "by", by)
+	return nil
+}
+
+// Note appends an operator's narrowing act without waiting: a denial or a lock
+// must work even where the record does not.
+func (g *Gateway) Note(decision, subject, by string) {
+	e := g.event("config")
+	e.Actor, e.Decision, e.Target = by, decision, subject
+	g.log.Append(e)
+	g.logger.Info("operator decision", "decision", decision, "subject", subject, "by", by)
+}
+
+// Calls lists the calls that the ledger knows.
+func (g *Gateway) Calls(unresolvedOnly bool) ([]ledger.Info, error) {
+	if err := g.vault.Open(); err != nil {
+		return nil, err
+	}
+	return g.ledger.List(unresolvedOnly)
+}
+
+// CallInfo is one call of the ledger.
+func (g *Gateway) CallInfo(id string) (ledger.Info, error) {
+	if err := g.vault.Open(); err != nil {
+		return ledger.Info{}, err
+	}
+	return g.ledger.Get(id)
+}
+
+// CallDetail is what the record of this run tells of one call: what was asked,
+// where it went, why an answer was refused. It is for a read session.
+func (g *Gateway) CallDetail(i ledger.Info) map[string]any {
+	out := map[string]any{}
+	for _, e := range g.log.Recent() {
+		if e.CallID != i.RequestID || e.Actor != i.Agent {
+			continue
+		}
+		if e.Target != "" {
+			out["target"] = e.Target
+		}
+		for _, k := range detailKeys[e.Type] {
+			if v, ok := e.Detail[k]; ok {
+				out[k] = v
+			}
+		}
+		if e.Rule != "" {
+			out["rule"] = e.Rule
+		}
+	}
+	return out
+}
+
+// detailKeys are the members of an event that a read session is shown.
+var detailKeys = map[string][]string{
+	"intent":  {"input", "sentence", "identity", "plan_digest", "contract_version", "endpoint"},
+	"answer":  {"upstream_status", "body_sha256", "body_bytes", "echoes"},
+	"outcome": {"rejection", "row", "cause", "upstream_ms", "total_ms"},
+}
+
+// Resolve ends an unresolved call by what a person found out. The decision is
+// durable in the record before the ledger changes.
+func (g *Gateway) Resolve(ctx context.Context, id string, happened bool, by string) error {
+	info, err := g.CallInfo(id)
+	if err != nil {
+		return err
+	}
+	if info.State != ledger.StateUnresolved {
+		return fmt.Errorf("call %s is %s: %w", id, info.State, ledger.ErrNotUnresolved)
+	}
+	f := resolvedFault(happened)
+	contract, _ := g.Set().Contract(info.Action)
+	envelope := g.envelopeError(contract, info.RequestID, f)
+	if err := g.Record(ctx, "call.resolve", id, by, map[string]any{"happened": happened}); err != nil {
+		return err
+	}
+	return g.ledger.Resolve(id, happened, envelope)
+}
+
+// resolvedFault is what the agent hears of a call that a person resolved. It
+// cannot be a success: nobody has proved an answer. Happened stays "do not
+// repeat it"; did-not frees the id.
+func resolvedFault(happened bool) *fault.Error {
+	if happened {
+		return fault.Newf(fault.OutcomeUnknown, "a person found that it happened")
+	}
+	return fault.Newf(fault.UpstreamUnavailable, "a person found that it did not happen")
+}
+
+// Recent returns the events of this run for the journals, oldest first.
+func (g *Gateway) Recent() []auditlog.Event { return g.log.Recent() }
+
+// RecordState says how the record is.
+func (g *Gateway) RecordState() auditlog.State { return g.log.State() }
+
+// Running is the number of calls between arming and answer.
+func (g *Gateway) Running() int { return g.places.count() }
+
+// Counts are the calls that run and those that nobody has resolved.
+func (g *Gateway) Counts() (running, unresolved int) { return g.ledger.Counts() }
+
+// Rejections are the refused answers of this run, counted by action and rule,
+// so that a vendor that drifts is seen in one look.
+func (g *Gateway) Rejections() []RejectionCount {
+	at := map[RejectionCount]int{}
+	var out []RejectionCount
+	for _, e := range g.log.Recent() {
+		if e.Type != "outcome" || e.Status != string(fault.InvalidResponse) {
+			continue
+		}
+		k := RejectionCount{Action: e.Action, Rule: e.Rule}
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k] = i
+			out = append(out, k)
+		}
+		out[i].Count++
+		out[i].Last = e.Wall
+	}
+	return out
+}
+
+// RejectionCount is how often one rule refused answers to one action.
+type RejectionCount struct {
+	Action string    `json:"action"`
+	Rule   string    `json:"rule"` // layer/rule
+	Count  int       `json:"count"`
+	Last   time.Time `json:"last"`
+}
+
+// OpenCards is how many cards wait for a person.
+func (g *Gateway) OpenCards() int {
+	n := 0
+	for _, c := range g.desk.Cards() {
+		if c.State == "open" {
+			n++
+		}
+	}
+	return n
+}
+
+// ContractView is one loaded contract for the operator.
+type ContractView struct {
+	Action  string   `json:"action"`
+	Version string   `json:"version"`
+	Effect  string   `json:"effect"`
+	Owner   string   `json:"owner"`
+	Summary string   `json:"summary"`
+	Targets []string `json:"targets"`
+	Digest  string   `json:"digest"`
+}
+
+// Contracts lists what is in force, and the digest of the whole set.
+func (g *Gateway) Contracts() (string, []ContractView) {
+	set := g.Set()
+	out := make([]ContractView, 0, len(set.Contracts()))
+	for _, c := range set.Contracts() {
+		out = append(out, ContractView{
+			Action: c.Action(), Version: c.Version(), Effect: c.Effect().String(), Owner: c.Owner(),
+			Summary: c.Summary(), Targets: c.Targets(), Digest: pinHex(c.Digest()),
+		})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Action < out[j].Action })
+	return pinHex(set.Digest()), out
+}
+
+// askedFor is the strictest answer of contract, target and identity.
+func askedFor(s *actions.Set, c *actions.Contract, t *actions.Target) actions.Ask {
+	ask := actions.Stricter(c.Ask(), t.Ask())
+	if id, ok := s.Identity(t.Identity()); ok {
+		ask = actions.Stricter(ask, id.Ask())
+	}
+	return ask
+}
+
+// Uptime is how long this daemon runs.
+func (g *Gateway) Uptime() time.Duration { return time.Since(g.started) }
+
+// Started is when this daemon began.
+func (g *Gateway) Started() time.Time { return g.started }

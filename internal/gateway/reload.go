@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"encoding/hex"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/fault"
+)
+
+// Replace puts a whole new set of contracts and targets in force. Calls keep
+// the contract they began with; cards whose contract or target changed are
+// withdrawn as PLAN_STALE, nothing sent.
+func (g *Gateway) Replace(s *actions.Set, by string) {
+	old := g.set.Swap(s)
+	g.metrics.reloads.WithLabelValues("ok").Inc()
+	from, to := old.Digest(), s.Digest()
+	e := g.event("config")
+	e.Actor, e.Decision = by, "reload"
+	e.Detail = map[string]any{"from": hex.EncodeToString(from[:]), "to": hex.EncodeToString(to[:]), "contracts": len(s.Contracts())}
+	g.log.Append(e)
+	g.logger.Info("contracts and targets replaced", "contracts", len(s.Contracts()), "by", by)
+	g.withdrawStale()
+}
+
+// ReloadFailed counts a set that did not load; the old one stays in force.
+func (g *Gateway) ReloadFailed(problems int) {
+	g.metrics.reloads.WithLabelValues("refused").Inc()
+	g.logger.Error("contracts and targets not replaced; the old set stays", "problems", problems)
+}
+
+func (g *Gateway) withdrawStale() {
+	for _, l := range g.lives.all() {
+		l.mu.Lock()
+		p := l.plan
+		l.mu.Unlock()
+		if p != nil && fault.CodeOf(g.fresh(g.base, p)) == fault.PlanStale {
+			l.withdraw(fault.PlanStale)
+		}
+	}
+}
+
+// withdrawWaiting ends every card when the daemon stops: nothing was sent, the
+// same id starts afresh.
+func (g *Gateway) withdrawWaiting() {
+	for _, l := range g.lives.all() {
+		l.withdraw(fault.ApprovalExpired)
+	}
+}
+
+// Locked ends what needs an open vault: cards are withdrawn, their calls end as
+// VAULT_LOCKED and are not consumed. What was sent goes on to its own end.
+func (g *Gateway) Locked(reason string) {
+	g.desk.WithdrawAll(fault.VaultLocked)
+	e := g.event("lock")
+	e.Rule = reason
+	g.log.Append(e)
+	g.logger.Info("vault locked", "reason", reason)
+	g.events.publish("vault", "locked")
+}
+
+// Unlocked notes that the vault is open, and returns the calls that were armed
+// when the daemon last stopped without an outcome.
+func (g *Gateway) Unlocked() {
+	e := g.event("config")
+	e.Decision = "unlock"
+	g.log.Append(e)
+	g.logger.Info("vault unlocked")
+	g.events.publish("vault", "open")
+}
+
+// RecoveredUnresolved records that calls of an earlier run may have happened.
+func (g *Gateway) RecoveredUnresolved(ids []string) {
+	for _, id := range ids {
+		e := g.event("reconcile")
+		e.CallID, e.Status = id, string(fault.OutcomeUnknown)
+		e.Rule = "armed before a stop, no outcome recorded; not sent again"
+		g.log.Append(e)
+	}
+	if len(ids) > 0 {
+		g.logger.Warn("calls of an earlier run may have happened; see `chatelaine calls list --unresolved`", "count", len(ids))
+	}
+}
+
+// SessionEnded withdraws the cards of a session that was revoked or ended:
+// nothing of it is sent any more.
+func (g *Gateway) SessionEnded(id, name, reason string) {
+	g.desk.WithdrawSession(id, fault.SessionRevoked)
+	e := g.event("session.close")
+	e.SessionID, e.Actor, e.Status = id, name, reason
+	g.log.Append(e)
+	g.events.publish("session", id)
+}

@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/validate"
+)
+
+// recordLimit bounds the wait for the record once something was sent. The
+// record has its own commit deadline; this is the outer end of it.
+const recordLimit = 30 * time.Second
+
+// settle records the outcome of a call that was sent, finishes its id, and only
+// then lets the answer be seen. f is nil for a proved success.
+func (g *Gateway) settle(j judged, f *fault.Error) {
+	id := j.call.RequestID()
+	var envelope []byte
+	var err error
+	if f == nil {
+		envelope, err = g.envelopeOK(j.contract, id, j.proved)
+		if err != nil {
+			f = fault.New(fault.Internal, err)
+		}
+	}
+	if f != nil {
+		if j.changes() {
+			f = f.OfChange()
+		}
+		envelope = g.envelopeError(j.contract, id, f)
+	}
+	out := ledger.Outcome{Envelope: envelope, Code: string(codeOrNone(f)), Fate: fateOf(j, f), Sentence: j.plan.Sentence()}
+	if err := g.seal(j, f, out); err != nil {
+		g.unsealed(j, err)
+	}
+	g.observe(j, f)
+}
+
+// seal makes the answer, the outcome and the finished id durable, in one phase.
+func (g *Gateway) seal(j judged, f *fault.Error, out ledger.Outcome) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)
+	defer cancel()
+	pending := g.log.Append(j.event, g.outcomeEvent(j, f))
+	if out.Fate == fault.Rearmed || out.Fate == fault.NotConsumed {
+		// Nothing happened and the same id may be sent again: the order is
+		// record first, so that a crash in between leaves the id unresolved.
+		if _, err := pending.Wait(ctx); err != nil {
+			return err
+		}
+		return j.call.Rearm(out, rearmAfter(f))
+	}
+	var both errgroup.Group
+	both.Go(func() error { _, err := pending.Wait(ctx); return err })
+	both.Go(func() error { return j.call.Prepare(out) })
+	if err := both.Wait(); err != nil {
+		return err
+	}
+	j.call.Publish()
+	return nil
+}
+
+func rearmAfter(f *fault.Error) time.Duration {
+	if f == nil {
+		return 0
+	}
+	return f.RetryAfter()
+}
+
+// unsealed ends a call whose outcome cannot be recorded: the agent hears that
+// it may have happened, never the data.
+func (g *Gateway) unsealed(j judged, cause error) {
+	f := fault.New(fault.OutcomeUnknown, cause)
+	g.logger.Error("outcome not recorded", "request_id", j.call.RequestID(), "action", j.contract.Action(), "cause", cause.Error())
+	out := ledger.Outcome{Envelope: g.envelopeError(j.contract, j.call.RequestID(), f), Code: string(f.Code()), Fate: fault.Unresolved, Sentence: j.plan.Sentence()}
+	if err := j.call.Finish(out); err != nil {
+		g.logger.Error("ledger not written; the call is unresolved at the next start", "request_id", j.call.RequestID(), "cause", err.Error())
+	}
+}
+
+// fateOf says what becomes of the id. A credential refusal at the connection
+// comes before the first byte and so consumes nothing.
+func fateOf(j judged, f *fault.Error) fault.Fate {
+	if f == nil {
+		return fault.Final
+	}
+	return f.Fate(j.changes(), j.exchange.Wrote)
+}
+
+func codeOrNone(f *fault.Error) fault.Code {
+	if f == nil {
+		return ""
+	}
+	return f.Code()
+}
+
+// stopUnsent ends a claimed call of which nothing was sent.
+func (g *Gateway) stopUnsent(c claimed, err error) {
+	f := fault.From(err)
+	envelope := g.envelopeError(c.contract, c.call.RequestID(), f)
+	g.log.Append(g.denyEvent(c, f))
+	g.metrics.calls.WithLabelValues(c.contract.Action(), string(f.Code())).Inc()
+	g.logger.Info("call stopped before it was sent", "request_id", c.call.RequestID(), "action", c.contract.Action(), "agent", c.session.Name, "code", f.Code(), "cause", f.Error())
+	g.events.publish("call", c.call.RequestID())
+	if f.Fate(c.changes(), false) == fault.Final {
+		out := ledger.Outcome{Envelope: envelope, Code: string(f.Code()), Fate: fault.Final}
+		if err := c.call.Finish(out); err == nil {
+			return
+		}
+	}
+	c.call.Release(envelope, string(f.Code()))
+}
+
+// stopAfterPanic ends a call that panicked: unresolved if it was armed and may
+// change something, released otherwise.
+func (g *Gateway) stopAfterPanic(c claimed) {
+	f := fault.Newf(fault.Internal, "panic")
+	armed := c.call.State() != ledger.Claimed && c.call.State() != ledger.Waiting
+	if armed && c.changes() {
+		f = f.OfChange()
+	}
+	envelope := g.envelopeError(c.contract, c.call.RequestID(), f)
+	out := ledger.Outcome{Envelope: envelope, Code: string(f.Code()), Fate: f.Fate(c.changes(), armed)}
+	g.log.Append(g.denyEvent(c, f))
+	if err := c.call.Finish(out); err != nil {
+		c.call.Release(envelope, string(f.Code()))
+	}
+}
+
+// observe counts and logs a call that was sent. No upstream byte goes here: a
+// rejection is told by layer, rule and the contract's own schema path.
+func (g *Gateway) observe(j judged, f *fault.Error) {
+	code := codeOrNone(f)
+	action := j.contract.Action()
+	g.metrics.calls.WithLabelValues(action, okOr(code)).Inc()
+	g.metrics.seconds.WithLabelValues(action).Observe(j.exchange.Ended.Sub(j.exchange.Started).Seconds())
+	args := []any{"request_id", j.call.RequestID(), "action", action, "agent", j.session.Name, "target", j.route.Target().Name(), "code", okOr(code), "attempt", j.attempt, "upstream_status", j.exchange.Status}
+	if r := j.rejection; r != nil {
+		g.metrics.reject(action, r)
+		args = append(args, "layer", r.Layer, "rule", r.Rule, "schema_path", r.SchemaPath)
+	} else if f != nil {
+		args = append(args, "cause", f.Error())
+	}
+	g.logger.Info("call finished", args...)
+	g.events.publish("call", j.call.RequestID())
+}
+
+func okOr(c fault.Code) string {
+	if c == "" {
+		return "OK"
+	}
+	return string(c)
+}
+
+// suspectRejection is what an operator reads of a refused answer.
+func rejectionDetail(r *validate.Rejection) map[string]any {
+	return map[string]any{
+		"layer": r.Layer, "rule": r.Rule, "schema_path": r.SchemaPath, "instance_path": r.InstancePath,
+		"message": r.Message, "row": r.Row, "upstream_status": r.Status, "engines_differ": r.EnginesDiffer,
+	}
+}

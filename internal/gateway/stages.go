@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/secret"
+	"chatelaine/internal/sessions"
+	"chatelaine/internal/validate"
+)
+
+// Each stage of the line is a small type that only the step before can make,
+// so that a step cannot be skipped. They are passed by value and never kept.
+
+// identified: the caller has an authorised session.
+type identified struct {
+	ask     Ask
+	session sessions.Session
+}
+
+// opened: the vault was open when the call came in.
+type opened struct{ identified }
+
+// named: the action is one the caller may ask for.
+type named struct {
+	opened
+	set      *actions.Set
+	contract *actions.Contract
+}
+
+// valid: the input fits the contract.
+type valid struct {
+	named
+	input actions.Input
+}
+
+// routed: exactly one target, inside the allowed set.
+type routed struct {
+	valid
+	route actions.Route
+}
+
+// claimed: the request id is ours, under the digest of {action, input}.
+type claimed struct {
+	routed
+	call *ledger.Call
+	live *live
+	came time.Time
+}
+
+// planned: everything that will be sent is frozen under one digest.
+type planned struct {
+	claimed
+	plan     actions.Plan
+	identity actions.IdentityFact
+}
+
+// approved: that digest may be performed, and how that was decided.
+type approved struct {
+	planned
+	decision string // "not asked", "session", "approved by …"
+	cardID   string
+	spend    func() error
+}
+
+// cleared: vault, session, contract, target and identity still agree, right
+// before arming.
+type cleared struct {
+	approved
+	lease   Lease
+	release func()
+	now     time.Time // call.now, the same for every attempt
+}
+
+// intended: the intent is durable in the record and in the ledger.
+type intended struct {
+	cleared
+	attempt int
+	intent  auditlog.Receipt
+	request actions.Request
+}
+
+// answered: the one attempt has ended, one way or another.
+type answered struct {
+	intended
+	exchange executor.Exchange
+}
+
+// kept: what came was searched for the credential and is on its way into the
+// record, masked where it echoed.
+type kept struct {
+	answered
+	hits   []secret.Hit
+	digest string
+	event  auditlog.Event
+}
+
+// judged: the answer is proved or refused.
+type judged struct {
+	kept
+	proved    *validate.Proved
+	rejection *validate.Rejection
+	fault     *fault.Error // nil only with a proved success
+}

@@ -1,0 +1,191 @@
+package operatorapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"chatelaine/internal/approvals"
+	"chatelaine/internal/loopback"
+)
+
+// call is one decoded request of an operator.
+type call struct {
+	r    *http.Request
+	by   string
+	body map[string]any // nil where there is none
+	conn *connection
+}
+
+// ReadSessionLife is how long a read session of one connection lasts.
+const ReadSessionLife = 10 * time.Minute
+
+// connection is what one connection may do: a read session belongs to it and
+// ends with it.
+type connection struct {
+	mu    sync.Mutex
+	until time.Time // guarded by mu; zero: no read session
+}
+
+type connectionKey struct{}
+
+// ConnContext gives every connection its own state (loopback.Server.ConnContext).
+func ConnContext(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{})
+}
+
+func (c *connection) open(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = now.Add(ReadSessionLife)
+	return c.until
+}
+
+func (c *connection) mayRead(now time.Time) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.Before(c.until)
+}
+
+// handle is the one wrapper of every route: caller, body, permission, answer.
+func (a *API) handle(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := a.serve(rt, w, r)
+		if err != nil {
+			e := translate(err)
+			if e.status >= http.StatusInternalServerError {
+				a.logger.Error("operator request failed", "path", rt.path, "cause", err.Error())
+			}
+			writeError(w, e)
+			return
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			writeError(w, translate(err))
+			return
+		}
+		loopback.WriteJSON(w, http.StatusOK, b)
+	}
+}
+
+func (a *API) serve(rt route, w http.ResponseWriter, r *http.Request) (any, error) {
+	p, ok := loopback.PeerOf(r.Context())
+	if !ok {
+		return nil, &apiError{status: http.StatusForbidden, Code: "FORBIDDEN", Message: "The caller is not known."}
+	}
+	c := &call{r: r, by: fmt.Sprintf("uid %d", p.UID)}
+	c.conn, _ = r.Context().Value(connectionKey{}).(*connection)
+	if r.Method != http.MethodGet {
+		var err error
+		if c.body, err = a.readObject(w, r); err != nil {
+			return nil, err
+		}
+	}
+	switch rt.needs {
+	case needsSocket, ownProof:
+	case needsReads:
+		if !c.conn.mayRead(time.Now()) {
+			return nil, needsReadSession()
+		}
+	default:
+		if err := a.prove(c, approvals.Operation{Kind: rt.operation, Subject: rt.subject(c)}); err != nil {
+			return nil, err
+		}
+	}
+	return rt.serve(a, c)
+}
+
+// readObject reads a closed JSON object; an empty body is an empty object.
+func (a *API) readObject(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
+	b, err := loopback.ReadBody(w, r)
+	if err != nil || len(b) == 0 {
+		return map[string]any{}, err
+	}
+	v, err := a.g.ParseCaller(b)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, invalid("", "the body must be a JSON object")
+	}
+	return m, nil
+}
+
+// only refuses members that a route does not know; "proof" is known to all.
+func (c *call) only(names ...string) error {
+	for k := range c.body {
+		known := k == "proof"
+		for _, n := range names {
+			known = known || k == n
+		}
+		if !known {
+			return invalid("", fmt.Sprintf("the body has a member that is not one of %q", names))
+		}
+	}
+	return nil
+}
+
+func (c *call) text(name string, needed bool) (string, error) {
+	v, there := c.body[name]
+	if !there && !needed {
+		return "", nil
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "", invalid("/"+name, "is missing or not a text")
+	}
+	return s, nil
+}
+
+func (c *call) flag(name string, needed bool) (bool, error) {
+	v, there := c.body[name]
+	if !there && !needed {
+		return false, nil
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return false, invalid("/"+name, "is missing or not true or false")
+	}
+	return b, nil
+}
+
+// proof reads {"challenge_id", "kind", "mac"}.
+func (c *call) proof() (approvals.Proof, error) {
+	v, there := c.body["proof"]
+	if !there {
+		return approvals.Proof{}, proofRequired()
+	}
+	m, _ := v.(map[string]any)
+	id, ok1 := m["challenge_id"].(string)
+	kind, ok2 := m["kind"].(string)
+	text, ok3 := m["mac"].(string)
+	if !ok1 || !ok2 || !ok3 || len(m) != 3 {
+		return approvals.Proof{}, invalid("/proof", "must hold exactly challenge_id, kind and mac")
+	}
+	mac, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return approvals.Proof{}, invalid("/proof/mac", "is not base64")
+	}
+	return approvals.Proof{ChallengeID: id, Kind: kind, MAC: mac}, nil
+}
+
+func (a *API) prove(c *call, op approvals.Operation) error {
+	p, err := c.proof()
+	if err != nil {
+		return err
+	}
+	if err := a.desk.Prove(op, p); err != nil {
+		a.g.Note("proof refused: "+op.Kind, op.Subject, c.by)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package operatorapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"time"
+
+	"chatelaine/internal/approvals"
+)
+
+type cardView struct {
+	ID          string     `json:"id"`
+	State       string     `json:"state"`
+	Sentence    string     `json:"sentence"`
+	Lines       []lineView `json:"lines"`
+	DaemonLine  string     `json:"daemon_line"`
+	RequestedBy string     `json:"requested_by"`
+	Action      string     `json:"action"`
+	RequestID   string     `json:"request_id"`
+	SessionID   string     `json:"session_id"`
+	OpenedAt    time.Time  `json:"opened_at"`
+	ExpiresAt   time.Time  `json:"expires_at"`
+	Exceptions  []string   `json:"exceptions"`
+	DecidedBy   string     `json:"decided_by,omitempty"`
+	Decision    string     `json:"decision,omitempty"`
+}
+
+type lineView struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+func viewCard(c approvals.Card) cardView {
+	v := cardView{
+		ID: c.ID, State: c.State, Sentence: c.Sentence, DaemonLine: c.DaemonLine, RequestedBy: c.RequestedBy,
+		Action: c.Action, RequestID: c.CallID, SessionID: c.SessionID, OpenedAt: c.Opened.UTC(), ExpiresAt: c.Expires.UTC(),
+		Lines: []lineView{}, Exceptions: c.Exceptions, DecidedBy: c.DecidedBy, Decision: c.Decision,
+	}
+	if v.Exceptions == nil {
+		v.Exceptions = []string{}
+	}
+	for _, l := range c.Lines {
+		v.Lines = append(v.Lines, lineView(l))
+	}
+	return v
+}
+
+func (a *API) cards(*call) (any, error) {
+	out := []cardView{}
+	for _, c := range a.desk.Cards() {
+		out = append(out, viewCard(c))
+	}
+	return map[string]any{"approvals": out}, nil
+}
+
+func (a *API) card(c *call) (any, error) {
+	card, ok := a.desk.Card(idParam(c))
+	if !ok {
+		return nil, approvals.ErrNotFound
+	}
+	return viewCard(card), nil
+}
+
+type challengeView struct {
+	ChallengeID string      `json:"challenge_id"`
+	Challenge   string      `json:"challenge"`
+	ExpiresAt   time.Time   `json:"expires_at"`
+	Proofs      []proofView `json:"proofs"`
+}
+
+type proofView struct {
+	Kind string  `json:"kind"`
+	KDF  kdfView `json:"kdf"`
+}
+
+type kdfView struct {
+	Name      string `json:"name"`
+	Salt      string `json:"salt"`
+	Time      uint32 `json:"time"`
+	MemoryKiB uint32 `json:"memory_kib"`
+	Threads   uint8  `json:"threads"`
+}
+
+// proofPassphrase is the one kind of proof in this release.
+const proofPassphrase = "passphrase"
+
+// challenge issues one for a widening operation other than a card.
+func (a *API) challenge(c *call) (any, error) {
+	if err := c.only("operation", "subject"); err != nil {
+		return nil, err
+	}
+	op, err := c.text("operation", true)
+	if err != nil {
+		return nil, err
+	}
+	if !provable(op) {
+		return nil, invalid("/operation", "is not an operation that takes a proof")
+	}
+	subject, err := c.text("subject", false)
+	if err != nil {
+		return nil, err
+	}
+	return a.issue(approvals.Operation{Kind: op, Subject: subject})
+}
+
+// provable says whether some route of the table takes a proof for op.
+func provable(op string) bool {
+	for _, rt := range routes() {
+		if rt.needs == needsProof && rt.operation == op {
+			return true
+		}
+	}
+	return false
+}
+
+// cardChallenge issues one over exactly what the card shows.
+func (a *API) cardChallenge(c *call) (any, error) {
+	card, ok := a.desk.Card(idParam(c))
+	if !ok {
+		return nil, approvals.ErrNotFound
+	}
+	return a.issue(approvals.Operation{Kind: opApprove, Subject: card.ID, Digest: card.PlanDigest})
+}
+
+func (a *API) issue(op approvals.Operation) (any, error) {
+	params, err := a.vault.ProofParams()
+	if err != nil {
+		return nil, err
+	}
+	ch, err := a.desk.Challenge(op)
+	if err != nil {
+		return nil, err
+	}
+	b64 := base64.StdEncoding.EncodeToString
+	return challengeView{
+		ChallengeID: ch.ID, Challenge: b64(ch.Bytes[:]), ExpiresAt: ch.Expires.UTC(),
+		Proofs: []proofView{{Kind: proofPassphrase, KDF: kdfView{
+			Name: "argon2id", Salt: b64(params.Salt), Time: params.Time, MemoryKiB: params.MemoryKiB, Threads: params.Threads,
+		}}},
+	}, nil
+}
+
+// approve carries its proof to the desk, which checks it over the card itself.
+func (a *API) approve(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	p, err := c.proof()
+	if err != nil {
+		return nil, err
+	}
+	id := idParam(c)
+	card, ok := a.desk.Card(id)
+	if !ok {
+		return nil, approvals.ErrNotFound
+	}
+	if err := a.g.Record(c.r.Context(), "approve", id, c.by, map[string]any{"request_id": card.CallID, "proof": p.Kind}); err != nil {
+		return nil, err
+	}
+	if err := a.desk.Approve(id, p, c.by); err != nil {
+		a.g.Note("approve refused", id, c.by)
+		return nil, err
+	}
+	return a.card(c)
+}
+
+// deny only narrows: the socket is enough.
+func (a *API) deny(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	id := idParam(c)
+	if err := a.desk.Deny(id, c.by); err != nil {
+		return nil, err
+	}
+	a.g.Note("deny", id, c.by)
+	return a.card(c)
+}
+
+// events streams what changes (server-sent events, WHATWG HTML 9.2). Notices
+// carry ids only; a client fetches the rest.
+func (a *API) events(w http.ResponseWriter, r *http.Request) {
+	notices, end := a.g.Events()
+	defer end()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	rc := http.NewResponseController(w)
+	beat := time.NewTicker(eventBeat)
+	defer beat.Stop()
+	for {
+		if rc.Flush() != nil {
+			return
+		}
+		select {
+		case n := <-notices:
+			if _, err := w.Write([]byte("event: " + n.Kind + "\ndata: {\"id\":\"" + n.ID + "\"}\n\n")); err != nil {
+				return
+			}
+		case <-beat.C:
+			if _, err := w.Write([]byte(": beat\n\n")); err != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// eventBeat shows a client that the stream lives.
+const eventBeat = 15 * time.Second

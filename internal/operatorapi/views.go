@@ -1,0 +1,350 @@
+package operatorapi
+
+import (
+	"encoding/base64"
+	"time"
+
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/gateway"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/sessions"
+)
+
+func (a *API) status(*call) (any, error) {
+	digest, contracts := a.g.Contracts()
+	rec := a.g.RecordState()
+	state := "writing"
+	if rec.Latched != nil {
+		state = "latched"
+	}
+	running, unresolved := a.g.Counts()
+	pending, authorised := 0, 0
+	for _, s := range a.sessions.List() {
+		switch s.State {
+		case sessions.StatePending:
+			pending++
+		case sessions.StateAuthorised:
+			authorised++
+		}
+	}
+	problems := a.daemon.Problems()
+	if problems == nil {
+		problems = []string{}
+	}
+	return map[string]any{
+		"version": a.daemon.Version(), "mode": a.daemon.Mode(), "daemon_id": a.daemon.ID(), "started_at": a.g.Started().UTC(),
+		"vault":     a.vault.State(),
+		"contracts": map[string]any{"loaded": len(contracts), "digest": digest, "problems": problems},
+		"record":    recordView{State: state, NextSeq: rec.NextSeq, Epoch: rec.Epoch, Warning: rec.Warn},
+		"approvals": map[string]any{"open": a.g.OpenCards()},
+		"sessions":  map[string]any{"pending": pending, "authorised": authorised},
+		"calls":     map[string]any{"running": running, "unresolved": unresolved},
+		"listeners": a.daemon.Listeners(),
+	}, nil
+}
+
+type recordView struct {
+	State   string `json:"state"`
+	NextSeq uint64 `json:"next_seq"`
+	Epoch   uint64 `json:"epoch"`
+	Warning string `json:"warning,omitempty"`
+}
+
+type sessionView struct {
+	SessionID   string           `json:"session_id"`
+	Name        string           `json:"name"`
+	State       string           `json:"state"`
+	UID         uint32           `json:"uid"`
+	Listener    string           `json:"listener"`
+	Process     string           `json:"process"`
+	PairingCode string           `json:"pairing_code,omitempty"`
+	OpenedAt    time.Time        `json:"opened_at"`
+	ExpiresAt   time.Time        `json:"expires_at"`
+	Permits     []gateway.Permit `json:"permits"`
+	Conflict    bool             `json:"conflict"`
+}
+
+func (a *API) listSessions(*call) (any, error) {
+	permits, _ := a.g.Permits()
+	out := []sessionView{}
+	for _, s := range a.sessions.List() {
+		out = append(out, viewSession(s, permits))
+	}
+	return map[string]any{"sessions": out}, nil
+}
+
+func viewSession(s sessions.Session, permits []gateway.Permit) sessionView {
+	v := sessionView{
+		SessionID: s.ID, Name: s.Name, State: s.State, UID: s.UID, Listener: s.Listener, Process: gateway.CallerLabel(s),
+		OpenedAt: s.Opened.UTC(), ExpiresAt: s.Expires.UTC(), Permits: []gateway.Permit{}, Conflict: s.Conflict,
+	}
+	if s.State == sessions.StatePending {
+		v.PairingCode = s.PairingCode
+		v.Permits = append(v.Permits, permits...)
+	}
+	if s.State == sessions.StateAuthorised {
+		for _, p := range permits {
+			if _, ok := s.Pins[p.Action]; ok {
+				v.Permits = append(v.Permits, p)
+			}
+		}
+	}
+	return v
+}
+
+// authorize permits, for this session, exactly the changes that its card lists
+// now; what is added or changed later asks again.
+func (a *API) authorize(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	id := idParam(c)
+	permits, pins := a.g.Permits()
+	if err := a.g.Record(c.r.Context(), "session.authorize", id, c.by, map[string]any{"permits": len(permits)}); err != nil {
+		return nil, err
+	}
+	if err := a.sessions.Authorize(id, pins, c.by); err != nil {
+		return nil, err
+	}
+	a.g.Publish("session", id)
+	return a.sessionNamed(id, permits)
+}
+
+func (a *API) sessionNamed(id string, permits []gateway.Permit) (any, error) {
+	s, ok := a.sessions.Get(id)
+	if !ok {
+		return nil, notFound("no such session")
+	}
+	return viewSession(s, permits), nil
+}
+
+func (a *API) revoke(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	id := idParam(c)
+	if err := a.sessions.Revoke(id, c.by); err != nil {
+		return nil, err
+	}
+	a.g.Note("session.revoke", id, c.by)
+	permits, _ := a.g.Permits()
+	return a.sessionNamed(id, permits)
+}
+
+type callView struct {
+	RequestID  string     `json:"request_id"`
+	Action     string     `json:"action"`
+	Agent      string     `json:"agent"`
+	UID        uint32     `json:"uid"`
+	State      string     `json:"state"`
+	Code       string     `json:"code"`
+	Sentence   string     `json:"sentence"`
+	ClaimedAt  time.Time  `json:"claimed_at"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+}
+
+func viewCall(i ledger.Info) callView {
+	v := callView{RequestID: i.RequestID, Action: i.Action, Agent: i.Agent, UID: i.UID, State: i.State.String(), Code: i.Code, Sentence: i.Sentence, ClaimedAt: i.ClaimedAt.UTC()}
+	if !i.FinishedAt.IsZero() {
+		t := i.FinishedAt.UTC()
+		v.FinishedAt = &t
+	}
+	return v
+}
+
+func (a *API) calls(c *call) (any, error) {
+	only := false
+	switch v := c.r.URL.Query().Get("state"); v {
+	case "":
+	case "unresolved":
+		only = true
+	default:
+		return nil, invalid("", "state takes only unresolved")
+	}
+	list, err := a.g.Calls(only)
+	if err != nil {
+		return nil, err
+	}
+	out := []callView{}
+	for _, i := range list {
+		out = append(out, viewCall(i))
+	}
+	return map[string]any{"calls": out}, nil
+}
+
+// call shows one call; within a read session also what was asked and why an
+// answer was refused.
+func (a *API) call(c *call) (any, error) {
+	i, err := a.g.CallInfo(idParam(c))
+	if err != nil {
+		return nil, err
+	}
+	v := viewCall(i)
+	if !c.conn.mayRead(time.Now()) {
+		return v, nil
+	}
+	return struct {
+		callView
+		Detail map[string]any `json:"detail"`
+	}{v, a.g.CallDetail(i)}, nil
+}
+
+func (a *API) resolve(c *call) (any, error) {
+	if err := c.only("happened"); err != nil {
+		return nil, err
+	}
+	happened, err := c.flag("happened", true)
+	if err != nil {
+		return nil, err
+	}
+	id := idParam(c)
+	if err := a.g.Resolve(c.r.Context(), id, happened, c.by); err != nil {
+		return nil, err
+	}
+	return a.call(c)
+}
+
+func (a *API) openReads(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	if c.conn == nil {
+		return nil, needsReadSession()
+	}
+	if err := a.g.Record(c.r.Context(), "read", "", c.by, nil); err != nil {
+		return nil, err
+	}
+	return map[string]any{"expires_at": c.conn.open(time.Now()).UTC()}, nil
+}
+
+func (a *API) vaultState(*call) (any, error) { return a.vault.State(), nil }
+
+func (a *API) unlock(c *call) (any, error) {
+	if err := c.only("passphrase"); err != nil {
+		return nil, err
+	}
+	pass, err := c.text("passphrase", true)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.vault.Unlock(c.r.Context(), []byte(pass)); err != nil {
+		a.g.Note("unlock refused", "", c.by)
+		return nil, err
+	}
+	return a.vault.State(), nil
+}
+
+func (a *API) lock(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	a.vault.Lock("by the operator (" + c.by + ")")
+	return a.vault.State(), nil
+}
+
+func (a *API) identities(*call) (any, error) {
+	list, err := a.vault.Identities()
+	if err != nil {
+		return nil, err
+	}
+	if list == nil {
+		list = []IdentityView{}
+	}
+	return map[string]any{"identities": list}, nil
+}
+
+// put takes a secret in; it never comes out again.
+func (a *API) put(c *call) (any, error) {
+	if err := c.only("secret", "target", "short"); err != nil {
+		return nil, err
+	}
+	text, err := c.text("secret", true)
+	if err != nil {
+		return nil, err
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, invalid("/secret", "is not base64")
+	}
+	defer clear(b)
+	target, err := c.text("target", false)
+	if err != nil {
+		return nil, err
+	}
+	short, err := c.flag("short", false)
+	if err != nil {
+		return nil, err
+	}
+	name := nameParam(c)
+	if err := a.g.Record(c.r.Context(), opPut, name, c.by, nil); err != nil {
+		return nil, err
+	}
+	return a.vault.Put(c.r.Context(), name, target, b, short)
+}
+
+func (a *API) deleteIdentity(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	name := nameParam(c)
+	if err := a.g.Record(c.r.Context(), opDelete, name, c.by, nil); err != nil {
+		return nil, err
+	}
+	if err := a.vault.Delete(c.r.Context(), name); err != nil {
+		return nil, err
+	}
+	return map[string]any{"name": name, "deleted": true}, nil
+}
+
+func (a *API) rebind(c *call) (any, error) {
+	if err := c.only("target"); err != nil {
+		return nil, err
+	}
+	target, err := c.text("target", false)
+	if err != nil {
+		return nil, err
+	}
+	name := nameParam(c)
+	if err := a.g.Record(c.r.Context(), opRebind, name, c.by, nil); err != nil {
+		return nil, err
+	}
+	return a.vault.Rebind(c.r.Context(), name, target)
+}
+
+func (a *API) contracts(*call) (any, error) {
+	digest, list := a.g.Contracts()
+	return map[string]any{"digest": digest, "contracts": list}, nil
+}
+
+func (a *API) reload(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	if err := a.daemon.Reload(c.by); err != nil {
+		return nil, err
+	}
+	return a.contracts(c)
+}
+
+func (a *API) explain(c *call) (any, error) {
+	if err := c.only("action", "input"); err != nil {
+		return nil, err
+	}
+	action, err := c.text("action", true)
+	if err != nil {
+		return nil, err
+	}
+	return a.g.Explain(c.r.Context(), action, c.body["input"]), nil
+}
+
+func (a *API) activity(*call) (any, error) {
+	return map[string]any{"activity": auditlog.ActivityJournal(a.g.Recent())}, nil
+}
+
+func (a *API) sessionJournal(*call) (any, error) {
+	return map[string]any{"sessions": auditlog.SessionJournal(a.g.Recent())}, nil
+}
+
+func (a *API) rejections(*call) (any, error) {
+	return map[string]any{"rejections": a.g.Rejections()}, nil
+}
