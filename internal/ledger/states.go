@@ -47,6 +47,7 @@ const (
 	EventCancel
 	EventCrash
 	EventResolve
+	EventFree // a person found that it did not happen
 )
 
 // table is the whole machine: what is not in it does not happen. A release and
@@ -61,7 +62,7 @@ var table = map[State]map[Event]State{
 	Sent:            {EventArm: StateArmed, EventProve: Proving, EventFinish: Finished, EventDoubt: StateUnresolved, EventRearm: StateRearmed, EventCrash: StateUnresolved},
 	Proving:         {EventArm: StateArmed, EventFinish: Finished, EventDoubt: StateUnresolved, EventRearm: StateRearmed, EventCrash: StateUnresolved},
 	Finished:        {EventCrash: Finished},
-	StateUnresolved: {EventResolve: Finished, EventCrash: StateUnresolved},
+	StateUnresolved: {EventResolve: Finished, EventFree: StateRearmed, EventCrash: StateUnresolved},
 	StateRearmed:    {EventClaim: Claimed, EventCrash: StateRearmed},
 }
 

@@ -1,0 +1,283 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"chatelaine/internal/durable"
+	"chatelaine/internal/fault"
+)
+
+// listMax bounds List: the newest calls, what a person can look through.
+const listMax = 500
+
+// Recover writes down as unresolved what an earlier run left armed, and says
+// how many those are. It runs after Unlock at the start; what this run armed it
+// leaves alone.
+func (l *Ledger) Recover() (unresolved int, err error) {
+	infos, err := l.RecoverInfos()
+	return len(infos), err
+}
+
+// RecoverInfos is Recover and tells which calls it found.
+func (l *Ledger) RecoverInfos() ([]Info, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return nil, err
+	}
+	var out []Info
+	var errs []error
+	for key := range l.open {
+		if l.live[key] != nil {
+			continue
+		}
+		info, armed, err := l.recoverLocked(key)
+		if err != nil {
+			errs = append(errs, err)
+		} else if armed {
+			out = append(out, info)
+		}
+	}
+	slices.SortFunc(out, func(a, b Info) int { return a.ClaimedAt.Compare(b.ClaimedAt) })
+	return out, errors.Join(errs...)
+}
+
+func (l *Ledger) recoverLocked(key recordKey) (Info, bool, error) {
+	f, err := l.readLocked(key)
+	if err != nil {
+		return Info{}, false, err
+	}
+	if f.rec == nil {
+		return Info{}, false, fault.Newf(fault.Internal, "%w: an armed call is missing", errRecord)
+	}
+	e, entryKey, err := f.rec.open(l.wrap, key)
+	if err != nil {
+		return Info{}, false, fault.New(fault.Internal, err)
+	}
+	if e.State != StateArmed {
+		return Info{}, false, nil
+	}
+	e.State, e.Code = StateUnresolved, string(fault.OutcomeUnknown)
+	if err := l.rewriteLocked(key, f.rec, e, entryKey, true); err != nil {
+		return Info{}, false, err
+	}
+	return e.info(f.rec, StateUnresolved), true, nil
+}
+
+// rewriteLocked puts a changed entry in place of r, ended now. The ledger's
+// lock is held over the sync: a person's decision and a start are rare.
+func (l *Ledger) rewriteLocked(key recordKey, r *record, e *entry, entryKey []byte, open bool) error {
+	h := head(r.claimed, wallTime(l.now()), r.input)
+	value, err := e.seal(entryKey, r.wrapped, key, h)
+	if err != nil {
+		return fault.New(fault.Internal, err)
+	}
+	err = l.store.Update(func(tx durable.Tx) error {
+		if !open {
+			if err := tx.Delete(bucketOpen, key[:]); err != nil {
+				return err
+			}
+		}
+		return tx.Put(bucketCalls, key[:], value)
+	})
+	if err != nil {
+		return fault.New(fault.AuditUnavailable, err)
+	}
+	l.noteLocked(key, open)
+	r.head, r.ended = h, wallTime(l.now())
+	return nil
+}
+
+// Resolve ends an unresolved call with what a person found out. requestID is an
+// id, ID@AGENT or ID@AGENT:UID. envelope is what the id answers from then on;
+// where it did not happen and the envelope's code re-arms (UPSTREAM_UNAVAILABLE)
+// the id is sent again when it is asked again, with the same idempotency key.
+// Errors: VAULT_LOCKED, ErrNotFound, ErrAmbiguous, ErrNotUnresolved,
+// AUDIT_UNAVAILABLE.
+func (l *Ledger) Resolve(requestID string, happened bool, envelope []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return err
+	}
+	f, e, entryKey, err := l.findLocked(requestID, true)
+	if err != nil {
+		return err
+	}
+	c := l.live[f.key]
+	if c != nil && c.state.live() {
+		return ErrNotUnresolved
+	}
+	if _, open := l.open[f.key]; !open && c == nil {
+		return ErrNotUnresolved
+	}
+	e.Envelope, e.Code, e.NotBefore = envelope, codeIn(envelope, happened), time.Time{}
+	event := EventResolve
+	if !happened && fault.New(fault.Code(e.Code), nil).Fate(e.Change, true) == fault.Rearmed {
+		event = EventFree
+	}
+	if e.State, err = next(StateUnresolved, event); err != nil {
+		return err
+	}
+	if err := l.rewriteLocked(f.key, f.rec, e, entryKey, false); err != nil {
+		return err
+	}
+	l.settledLocked(f)
+	return nil
+}
+
+// codeIn reads the code out of an envelope of ours. What did not happen always
+// has one.
+func codeIn(envelope []byte, happened bool) string {
+	var e struct {
+		Error struct {
+			Code string `json:"code"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(envelope, &e); err != nil || e.Error.Code == "" {
+		if happened {
+			return ""
+		}
+		return string(fault.Cancelled)
+	}
+	return e.Error.Code
+}
+
+// settledLocked forgets in memory what was unresolved.
+func (l *Ledger) settledLocked(f found) {
+	if u := l.unresolved[f.rec.input]; u != nil && u.key == f.key {
+		delete(l.unresolved, f.rec.input)
+	}
+	c := l.live[f.key]
+	if c == nil {
+		return
+	}
+	delete(l.live, f.key)
+	if l.byInput[c.input] == c {
+		delete(l.byInput, c.input)
+	}
+	for _, a := range c.aliases {
+		delete(l.names, a)
+	}
+	clear(c.entryKey)
+}
+
+// Get returns one call by its id, ID@AGENT or ID@AGENT:UID; false when there is
+// none. Errors: VAULT_LOCKED, ErrAmbiguous, INTERNAL.
+func (l *Ledger) Get(requestID string) (Info, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return Info{}, false, err
+	}
+	want := parseOperatorID(requestID)
+	var hits []Info
+	for _, c := range l.live {
+		if want.matches(&c.e) {
+			hits = append(hits, c.infoLocked())
+		}
+	}
+	if len(hits) == 0 {
+		f, e, _, err := l.findLocked(requestID, false)
+		if errors.Is(err, ErrNotFound) {
+			return Info{}, false, nil
+		}
+		if err != nil {
+			return Info{}, false, err
+		}
+		return e.info(f.rec, e.ended()), true, nil
+	}
+	if len(hits) > 1 {
+		return Info{}, false, ErrAmbiguous
+	}
+	return hits[0], true, nil
+}
+
+// List returns the newest calls first, at most 500 ended ones; with
+// unresolvedOnly every unresolved one. Errors: VAULT_LOCKED, INTERNAL.
+func (l *Ledger) List(unresolvedOnly bool) ([]Info, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return nil, err
+	}
+	var out []Info
+	for _, c := range l.live {
+		if !unresolvedOnly || c.state == StateUnresolved {
+			out = append(out, c.infoLocked())
+		}
+	}
+	stored, err := l.storedLocked(unresolvedOnly)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range stored {
+		e, _, err := f.rec.open(l.wrap, f.key)
+		if err != nil {
+			return nil, fault.New(fault.Internal, err)
+		}
+		out = append(out, e.info(f.rec, e.ended()))
+	}
+	slices.SortFunc(out, func(a, b Info) int { return b.ClaimedAt.Compare(a.ClaimedAt) })
+	return out, nil
+}
+
+// storedLocked finds the records that List shows, by their clear times.
+func (l *Ledger) storedLocked(unresolvedOnly bool) ([]found, error) {
+	var all []found
+	err := l.store.View(func(tx durable.Tx) error {
+		return tx.ForEach(bucketCalls, func(k, v []byte) error {
+			if len(k) != len(recordKey{}) {
+				return errRecord
+			}
+			key := recordKey(k)
+			if raw, ok := l.stale[key]; ok {
+				v = raw
+			}
+			_, open := l.open[key]
+			if len(v) == 0 || v[0] != kindRecord || l.live[key] != nil || (unresolvedOnly && !open) {
+				return nil
+			}
+			rec, err := parseRecord(v)
+			all = append(all, found{key: key, rec: rec})
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fault.New(fault.Internal, err)
+	}
+	slices.SortFunc(all, func(a, b found) int { return b.rec.claimed.Compare(a.rec.claimed) })
+	if !unresolvedOnly && len(all) > listMax {
+		all = all[:listMax]
+	}
+	return all, nil
+}
+
+// ended is the state of an entry that is not live in this run.
+func (e *entry) ended() State {
+	if e.State == StateArmed {
+		return StateUnresolved
+	}
+	return e.State
+}
+
+func (e *entry) info(r *record, s State) Info {
+	i := Info{
+		Owner: Owner{Agent: e.Agent, UID: e.UID}, RequestID: e.RequestID, Action: e.Action, State: s, Change: e.Change,
+		Code: e.Code, Sentence: e.Sentence, ClaimedAt: r.claimed, FinishedAt: r.ended, Attempt: e.Attempt,
+		IdempotencyKey: e.Idempotency, Plan: e.Plan, IntentSeq: e.IntentSeq, ArmedDetail: e.ArmedDetail,
+		Detail: e.Detail, Envelope: e.Envelope,
+	}
+	copy(i.PlanDigest[:], e.PlanDigest)
+	if s == StateUnresolved && i.Code == "" {
+		i.Code = string(fault.OutcomeUnknown)
+	}
+	return i
+}
+
+func (c *Call) infoLocked() Info {
+	return c.e.info(&record{claimed: c.claimed, ended: c.ended}, c.state)
+}
