@@ -1,0 +1,124 @@
+// Package contracts_test plays every shipped fixture, lints every shipped
+// contract, and lets one of them meet a product that no one here wrote. The
+// folder is data and has no code; nothing imports it.
+package contracts_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/contracttest"
+)
+
+const siteFile = "targets.yaml"
+
+// shipped are the contracts of this release. A folder that is not named here,
+// or a name without its folder, is a slip.
+var shipped = []string{
+	"create_silence", "deploy_release", "get_deployment", "get_job_run",
+	"read_stock", "review_status",
+}
+
+func loadShipped(t *testing.T) *actions.Set {
+	t.Helper()
+	set, problems := actions.LoadSet(siteFile, ".")
+	if len(problems) > 0 {
+		var text strings.Builder
+		problems.Render(&text)
+		t.Fatalf("the shipped set does not load:\n%s", text.String())
+	}
+	return set
+}
+
+func TestShippedContractsLoad(t *testing.T) {
+	set := loadShipped(t)
+	var got []string
+	for _, c := range set.Contracts() {
+		got = append(got, c.Action())
+	}
+	if strings.Join(got, " ") != strings.Join(shipped, " ") {
+		t.Errorf("loaded %v, shipped are %v", got, shipped)
+	}
+}
+
+// Every target and identity of the example site file is used, so that the
+// example teaches nothing dead.
+func TestExampleSiteFileHasNothingUnused(t *testing.T) {
+	set := loadShipped(t)
+	targets, identities := map[string]bool{}, map[string]bool{}
+	for _, c := range set.Contracts() {
+		for _, name := range c.Targets() {
+			targets[name] = true
+		}
+	}
+	for _, target := range set.Targets() {
+		if !targets[target.Name()] {
+			t.Errorf("no contract reaches the target %s", target.Name())
+		}
+		identities[target.Identity()] = true
+	}
+	for _, id := range set.Identities() {
+		if !identities[id.Name()] {
+			t.Errorf("no target uses the identity %s", id.Name())
+		}
+	}
+}
+
+func TestShippedContractsAreLintClean(t *testing.T) {
+	set := loadShipped(t)
+	for _, c := range set.Contracts() {
+		for _, f := range actions.Lint(c, set) {
+			t.Errorf("%s:%d:%d: %s: %s (%s)", f.File, f.Line, f.Column, f.Rule, f.Message, f.Hint)
+		}
+	}
+}
+
+// Each contract shows all four kinds: what is taken, what nearly is, what fails
+// as declared, and what an enemy would send.
+func TestEveryContractShipsAllKindsOfFixtures(t *testing.T) {
+	for _, action := range shipped {
+		for _, kind := range []string{"accepted", "near-miss", "failure", "hostile"} {
+			files, err := filepath.Glob(filepath.Join(action, "fixtures", kind+"*.yaml"))
+			if err != nil || len(files) == 0 {
+				t.Errorf("%s ships no %s fixture", action, kind)
+			}
+		}
+		all, err := os.ReadDir(filepath.Join(action, "fixtures"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) < 10 {
+			t.Errorf("%s ships only %d fixtures", action, len(all))
+		}
+	}
+}
+
+// Every fixture, through the real loader, executor and validator against a real
+// HTTPS server: what leaves is compared, and what comes back is judged.
+func TestShippedFixturesPlay(t *testing.T) {
+	report, err := contracttest.Run(t.Context(), contracttest.Options{Site: siteFile, Contracts: "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := map[string]bool{}
+	for _, c := range report.Cases {
+		played[filepath.Clean(c.File)] = true
+		if c.OK {
+			continue
+		}
+		t.Errorf("%s (%s)\n  want %s\n  got  %s %s %s", c.File, c.Fixture, c.Want, c.Got, c.Layer, c.Reason)
+		for _, d := range c.Diffs {
+			t.Errorf("  %s: want %s, got %s", d.What, d.Want, d.Got)
+		}
+	}
+	files, err := filepath.Glob("*/fixtures/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(played) != len(files) {
+		t.Errorf("%d fixtures were played of %d", len(played), len(files))
+	}
+}
