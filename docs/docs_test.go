@@ -1,0 +1,124 @@
+// Package docs_test holds the documents to the code: links lead somewhere, the
+// table of codes is the catalogue, the versions of dependencies are those of
+// go.mod. The folder has no code; nothing imports it.
+package docs_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"chatelaine/internal/fault"
+)
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// pages are all documents that a person reads first.
+func pages(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := filepath.Glob("../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(files, top...)
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			u, err := url.Parse(m[1])
+			if err != nil || u.IsAbs() || u.Path == "" {
+				t.Errorf("%s: the link %q is not to a file of this repository", page, m[1])
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), u.Path)); err != nil {
+				t.Errorf("%s: the link %q leads nowhere", page, m[1])
+			}
+		}
+	}
+}
+
+func TestEveryPageIsInTheIndex(t *testing.T) {
+	index := read(t, "README.md")
+	for _, page := range pages(t) {
+		name := filepath.Base(page)
+		if filepath.Dir(page) == "." && name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/README.md does not name %s", name)
+		}
+	}
+}
+
+// codeRow is one row of the table of codes: code, status, meaning, retryable.
+var codeRow = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (\\d{3}) \\| [^|]+ \\| (yes|no) \\| ")
+
+func TestCodesInTheDocumentAreTheCatalogue(t *testing.T) {
+	rows := map[fault.Code]bool{}
+	for _, m := range codeRow.FindAllStringSubmatch(read(t, "http-api.md"), -1) {
+		code := fault.Code(m[1])
+		if !fault.Known(code) {
+			t.Errorf("http-api.md has a row for %s, which the catalogue does not know", code)
+			continue
+		}
+		if rows[code] {
+			t.Errorf("http-api.md has two rows for %s", code)
+		}
+		rows[code] = true
+		e := fault.New(code, nil)
+		if status := strconv.Itoa(e.Status()); status != m[2] {
+			t.Errorf("%s: http-api.md says %s, the catalogue %s", code, m[2], status)
+		}
+		if e.Retryable() != (m[3] == "yes") {
+			t.Errorf("%s: http-api.md says retryable %s, the catalogue %v", code, m[3], e.Retryable())
+		}
+	}
+	for _, code := range fault.Codes() {
+		if !rows[code] {
+			t.Errorf("http-api.md has no row for %s", code)
+		}
+	}
+}
+
+// required is one line of go.mod that asks for a module directly.
+var required = regexp.MustCompile(`(?m)^\t(\S+) v(\S+)$`)
+
+// tools are not linked, so they are in no go.mod.
+var tools = []string{"honnef.co/go/tools"}
+
+func TestDependenciesAreThoseOfTheModule(t *testing.T) {
+	page := read(t, "dependencies.md")
+	direct := map[string]string{}
+	for _, m := range required.FindAllStringSubmatch(read(t, "../go.mod"), -1) {
+		direct[m[1]] = m[2]
+		if !strings.Contains(page, "| `"+m[1]+"` | "+m[2]+" |") {
+			t.Errorf("dependencies.md has no row for %s %s", m[1], m[2])
+		}
+	}
+	row := regexp.MustCompile("(?m)^\\| `([a-z0-9./_-]+)` \\| [0-9.]+ \\|")
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
+		module := m[1]
+		if strings.HasPrefix(module, "golang.org/x/crypto/") {
+			module = "golang.org/x/crypto"
+		}
+		if direct[module] == "" && !slices.Contains(tools, module) {
+			t.Errorf("dependencies.md has a row for %s, which go.mod does not ask for", m[1])
+		}
+	}
+}
