@@ -8,6 +8,10 @@ const (
 	KindNone   = "none"
 )
 
+// minSecret is the length below which a secret must be said to be short: shorter
+// ones can be guessed, and are hard to search for in an answer.
+const minSecret = 16
+
 // Binding says how an identity's secret is applied and to which destination
 // alone. It is written with the secret and sealed with it; a site file may
 // narrow it, never widen it.

@@ -1,0 +1,203 @@
+package vault
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"chatelaine/internal/secret"
+)
+
+// Limits of what one vault holds.
+const (
+	maxItems      = 1000
+	maxStates     = 256
+	maxStateName  = 64
+	maxStateBytes = 64 << 10
+	maxName       = 64
+	// maxSecret is far above any token that a server takes in a header.
+	maxSecret = 8 << 10
+)
+
+// contents is the sealed part. A value is never changed once it is shared: a
+// change clones, alters the clone and saves it.
+type contents struct {
+	operator *operator
+	items    map[string]item
+	states   map[string][]byte
+}
+
+// operator is the verifier of the operator passphrase: the key that it
+// derives, which checks proofs.
+type operator struct {
+	lock
+	key secret.Secret
+}
+
+// item is one identity. Its secret is sealed once more, with its name, binding,
+// generation and short flag as associated data, so that no entry can be
+// swapped, renamed, bound anew or set back.
+type item struct {
+	name       string
+	binding    Binding
+	generation uint64
+	updated    time.Time
+	short      bool
+	suspended  bool
+	outside    bool   // the sealed secret is in the backend
+	sealed     []byte // nil where outside
+}
+
+const (
+	flagShort     = 1
+	flagSuspended = 2
+	flagOutside   = 4
+)
+
+func newContents() *contents {
+	return &contents{items: map[string]item{}, states: map[string][]byte{}}
+}
+
+func (c *contents) clone() *contents {
+	return &contents{operator: c.operator, items: maps.Clone(c.items), states: maps.Clone(c.states)}
+}
+
+// encode fails where the operator's key was wiped by a lock meanwhile.
+func (c *contents) encode() ([]byte, error) {
+	w := &writer{}
+	if c.operator == nil {
+		w.u8(0)
+	} else {
+		w.u8(1)
+		c.operator.encode(w)
+		err := errLocked()
+		c.operator.key.Use(func(b []byte) {
+			if len(b) == keyBytes {
+				w.raw(b)
+				err = nil
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	w.u32(uint32(len(c.items)))
+	for _, name := range slices.Sorted(maps.Keys(c.items)) {
+		c.items[name].encode(w)
+	}
+	w.u32(uint32(len(c.states)))
+	for _, name := range slices.Sorted(maps.Keys(c.states)) {
+		w.str(name)
+		w.blob(c.states[name])
+	}
+	return w.b, nil
+}
+
+func (it item) encode(w *writer) {
+	w.str(it.name)
+	it.binding.encode(w)
+	w.u64(it.generation)
+	w.u64(uint64(it.updated.UnixMilli()))
+	var flags uint8
+	if it.short {
+		flags |= flagShort
+	}
+	if it.suspended {
+		flags |= flagSuspended
+	}
+	if it.outside {
+		flags |= flagOutside
+	}
+	w.u8(flags)
+	w.blob(it.sealed)
+}
+
+// ad is the associated data of the sealed secret.
+func (it item) ad(vaultID [idBytes]byte) []byte {
+	w := &writer{b: []byte(infoItem)}
+	w.raw(vaultID[:])
+	w.str(it.name)
+	it.binding.encode(w)
+	w.u64(it.generation)
+	if it.short {
+		w.u8(1)
+	} else {
+		w.u8(0)
+	}
+	return w.b
+}
+
+// decodeContents accepts only what encode writes: names in order, no unknown
+// flag, nothing left over.
+func decodeContents(b []byte) (*contents, error) {
+	r := &reader{b: b}
+	c := newContents()
+	switch r.u8() {
+	case 0:
+	case 1:
+		c.operator = &operator{lock: decodeLock(r)}
+		c.operator.key = secret.New(r.take(keyBytes))
+	default:
+		r.bad = true
+	}
+	decodeItems(r, c)
+	decodeStates(r, c)
+	if !r.done() {
+		return nil, damaged("the structure of its contents is wrong")
+	}
+	return c, nil
+}
+
+func decodeItems(r *reader, c *contents) {
+	n, last := r.u32(), ""
+	if n > maxItems {
+		r.bad = true
+	}
+	for range n {
+		it := item{name: r.str(maxName), binding: decodeBinding(r), generation: r.u64()}
+		it.updated = time.UnixMilli(int64(r.u64()))
+		flags := r.u8()
+		it.short = flags&flagShort != 0
+		it.suspended = flags&flagSuspended != 0
+		it.outside = flags&flagOutside != 0
+		it.sealed = bytes.Clone(r.blob(maxSecret + sealExtra))
+		wrong := flags > flagShort|flagSuspended|flagOutside || it.name <= last || checkName(it.name) != nil ||
+			it.binding.check() != nil || it.outside != (len(it.sealed) == 0)
+		if r.bad || wrong {
+			r.bad = true
+			return
+		}
+		c.items[it.name], last = it, it.name
+	}
+}
+
+func decodeStates(r *reader, c *contents) {
+	n, last := r.u32(), ""
+	if n > maxStates {
+		r.bad = true
+	}
+	for range n {
+		name := r.str(maxStateName)
+		value := bytes.Clone(r.blob(maxStateBytes))
+		if r.bad || name <= last {
+			r.bad = true
+			return
+		}
+		c.states[name], last = value, name
+	}
+}
+
+// checkName holds identity names to what a site file and a keychain take.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= maxName
+	for i, c := range []byte(name) {
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		ok = ok && (alnum || i > 0 && (c == '-' || c == '_' || c == '.'))
+	}
+	if !ok {
+		return fmt.Errorf("%w: its name must be 1 to %d letters, digits, '-', '_' or '.', and begin with a letter or digit", ErrBadIdentity, maxName)
+	}
+	return nil
+}

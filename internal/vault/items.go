@@ -1,0 +1,217 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"chatelaine/internal/fault"
+	"chatelaine/internal/secret"
+)
+
+// Info is what may be shown of an identity: everything but the secret.
+type Info struct {
+	Name       string
+	Binding    Binding
+	Generation uint64
+	Updated    time.Time
+	Suspended  bool
+}
+
+// Put seals a secret under the identity's name with its binding, in place of
+// what was there. short allows fewer than 16 bytes. It returns the identity's
+// new generation, which is greater than any before it. It ends a suspension.
+func (v *Vault) Put(ctx context.Context, name string, b Binding, s secret.Secret, short bool) (uint64, error) {
+	b = b.normal()
+	if err := checkItem(name, b, s, short); err != nil {
+		return 0, err
+	}
+	var old item
+	gen, err := v.commit(ctx, func(o opened, c *contents, generation uint64) error {
+		old = c.items[name]
+		it := item{name: name, binding: b, generation: generation, updated: time.Now(), short: short}
+		return v.place(ctx, o, c, it, s)
+	})
+	if err != nil {
+		return 0, err
+	}
+	v.forget(ctx, old)
+	return gen, nil
+}
+
+func checkItem(name string, b Binding, s secret.Secret, short bool) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := b.check(); err != nil {
+		return fmt.Errorf("identity %s: %w", name, err)
+	}
+	var err error
+	s.Use(func(text []byte) { err = b.checkSecret(text, short) })
+	if err != nil {
+		return fmt.Errorf("identity %s: %w", name, err)
+	}
+	return nil
+}
+
+// place seals the secret into the item and puts it into the clone, and into the
+// backend where there is one. The backend's entry has the generation in its
+// name: until the file is saved, the old entry is still there for the old file.
+func (v *Vault) place(ctx context.Context, o opened, c *contents, it item, s secret.Secret) error {
+	key, err := derive(o.dataKey, infoItem)
+	if err != nil {
+		return err
+	}
+	defer key.Wipe()
+	var sealed []byte
+	s.Use(func(text []byte) { sealed, err = seal(key, text, it.ad(o.head.id)) })
+	if err != nil {
+		return err
+	}
+	if v.o.Backend == nil {
+		it.sealed = sealed
+	} else {
+		it.outside = true
+		if err := v.o.Backend.Put(ctx, it.outsideName(o.head.id), sealed); err != nil {
+			return fmt.Errorf("identity %s: %w", it.name, err)
+		}
+	}
+	c.items[it.name] = it
+	if len(c.items) > maxItems {
+		return fmt.Errorf("%w: more than %d identities", ErrTooLarge, maxItems)
+	}
+	return nil
+}
+
+// outsideName is the entry's name in the backend. It begins with the vault's
+// id, so that two vaults may share a keychain.
+func (it item) outsideName(vaultID [idBytes]byte) string {
+	return fmt.Sprintf("%x/identity/%s/%d", vaultID[:8], it.name, it.generation)
+}
+
+// forget removes a replaced entry from the backend. If that fails, ciphertext
+// that nothing refers to stays there.
+func (v *Vault) forget(ctx context.Context, old item) {
+	if !old.outside || v.o.Backend == nil {
+		return
+	}
+	v.mu.Lock()
+	id := v.head.id
+	v.mu.Unlock()
+	_ = v.o.Backend.Delete(ctx, old.outsideName(id))
+}
+
+// Delete removes an identity. It answers ErrNoIdentity or VAULT_LOCKED.
+func (v *Vault) Delete(ctx context.Context, name string) error {
+	var old item
+	_, err := v.commit(ctx, func(_ opened, c *contents, _ uint64) error {
+		it, ok := c.items[name]
+		if !ok {
+			return fmt.Errorf("%w: %q", ErrNoIdentity, name)
+		}
+		old = it
+		delete(c.items, name)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.forget(ctx, old)
+	return nil
+}
+
+// Rebind seals the secret that is there with another binding. It gets a new
+// generation, so that what was approved for the old destination is stale.
+func (v *Vault) Rebind(ctx context.Context, name string, b Binding) error {
+	b = b.normal()
+	var old item
+	_, err := v.commit(ctx, func(o opened, c *contents, generation uint64) error {
+		it, ok := c.items[name]
+		if !ok {
+			return fmt.Errorf("%w: %q", ErrNoIdentity, name)
+		}
+		old = it
+		s, err := v.unsealItem(ctx, o, it)
+		if err != nil {
+			return err
+		}
+		defer s.Wipe()
+		if err := checkItem(name, b, s, it.short); err != nil {
+			return err
+		}
+		it.binding, it.generation, it.updated, it.sealed = b, generation, time.Now(), nil
+		return v.place(ctx, o, c, it, s)
+	})
+	if err != nil {
+		return err
+	}
+	v.forget(ctx, old)
+	return nil
+}
+
+// unsealItem opens one identity's secret.
+func (v *Vault) unsealItem(ctx context.Context, o opened, it item) (secret.Secret, error) {
+	sealed := it.sealed
+	if it.outside {
+		if v.o.Backend == nil {
+			return secret.Secret{}, fault.Newf(fault.IdentityUnavailable, "identity %s is in a keychain, and none is configured", it.name)
+		}
+		var err error
+		if sealed, err = v.o.Backend.Get(ctx, it.outsideName(o.head.id)); err != nil {
+			return secret.Secret{}, fault.Newf(fault.IdentityUnavailable, "identity %s: %w", it.name, err)
+		}
+	}
+	key, err := derive(o.dataKey, infoItem)
+	if err != nil {
+		return secret.Secret{}, err
+	}
+	defer key.Wipe()
+	text, err := unseal(key, sealed, it.ad(o.head.id))
+	if fault.CodeOf(err) == fault.VaultLocked {
+		return secret.Secret{}, err
+	}
+	if err != nil {
+		return secret.Secret{}, fault.Newf(fault.IdentityUnavailable, "identity %s: its entry %w; put it again", it.name, err)
+	}
+	defer clear(text)
+	return secret.New(text), nil
+}
+
+// List returns the identities by name; none while the vault is locked.
+func (v *Vault) List() []Info {
+	o, err := v.current()
+	if err != nil {
+		return nil
+	}
+	out := make([]Info, 0, len(o.contents.items))
+	for _, name := range slices.Sorted(maps.Keys(o.contents.items)) {
+		it := o.contents.items[name]
+		out = append(out, Info{name, it.binding.clone(), it.generation, it.updated, v.suspended(it)})
+	}
+	return out
+}
+
+// Generation returns the current generation of an identity that may be used.
+// It fails with VAULT_LOCKED or IDENTITY_UNAVAILABLE.
+func (v *Vault) Generation(_ context.Context, name string) (uint64, error) {
+	o, err := v.current()
+	if err != nil {
+		return 0, err
+	}
+	it, err := v.usable(o, name)
+	return it.generation, err
+}
+
+// usable finds an identity that is there and not suspended.
+func (v *Vault) usable(o opened, name string) (item, error) {
+	it, ok := o.contents.items[name]
+	if !ok {
+		return item{}, fault.Newf(fault.IdentityUnavailable, "identity %q is not in the vault; put its secret", name)
+	}
+	if v.suspended(it) {
+		return item{}, fault.Newf(fault.IdentityUnavailable, "identity %s is suspended: answers repeated its secret; put a new one", name)
+	}
+	return it, nil
+}

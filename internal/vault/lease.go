@@ -1,0 +1,128 @@
+package vault
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"sync"
+
+	"chatelaine/internal/fault"
+	"chatelaine/internal/secret"
+)
+
+// errLeaseClosed is a mistake of ours: a credential is asked for after the call
+// was over.
+var errLeaseClosed = errors.New("the lease is closed")
+
+// Lease is one identity for the length of one call. It can attach the
+// credential and look for it, and yields it to nobody. It stays good when the
+// vault locks or the identity is replaced meanwhile: whoever sends asks the
+// vault again before that. It is safe for concurrent use.
+type Lease struct {
+	none       bool
+	binding    Binding
+	generation uint64
+	cred       secret.Secret
+	scanner    *secret.Scanner
+	closed     sync.Once
+	release    func()
+}
+
+// NoLease is the lease of an identity of kind none: it attaches nothing and
+// finds nothing. Its generation is 0.
+func NoLease() *Lease { return &Lease{none: true} }
+
+// Lease opens an identity for one call. It fails with VAULT_LOCKED or
+// IDENTITY_UNAVAILABLE. The caller closes it.
+func (v *Vault) Lease(ctx context.Context, name string) (*Lease, error) {
+	o, err := v.current()
+	if err != nil {
+		return nil, err
+	}
+	it, err := v.usable(o, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.unsealItem(ctx, o, it)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.state != StateOpen {
+		s.Wipe()
+		return nil, errLocked()
+	}
+	v.leases++
+	v.noteLeaseLocked(it)
+	return &Lease{binding: it.binding.clone(), generation: it.generation, cred: s, scanner: secret.NewScanner(s), release: v.returned}, nil
+}
+
+func (v *Vault) returned() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.leases--
+}
+
+// Generation returns which generation of the identity this is.
+func (l *Lease) Generation() uint64 { return l.generation }
+
+// Attach compares the identity's binding with the connection that was really
+// made and, only if they agree, writes the credential into h. It fails with
+// TARGET_NOT_ALLOWED, and with INTERNAL where h has a value in that place
+// already or the lease is closed; h is then as it was.
+func (l *Lease) Attach(h http.Header, c Made) error {
+	if l == nil {
+		return fault.New(fault.Internal, errLeaseClosed)
+	}
+	if l.none {
+		return nil
+	}
+	if err := l.binding.allows(c); err != nil {
+		return err
+	}
+	name, value := "Authorization", ""
+	l.cred.Use(func(b []byte) {
+		if len(b) == 0 {
+			return
+		}
+		switch l.binding.Kind {
+		case KindBearer:
+			value = "Bearer " + string(b)
+		case KindHeader:
+			name, value = http.CanonicalHeaderKey(l.binding.Header), l.binding.Prefix+string(b)
+		case KindBasic:
+			value = "Basic " + base64.StdEncoding.EncodeToString(append([]byte(l.binding.Username+":"), b...))
+		}
+	})
+	if value == "" {
+		return fault.New(fault.Internal, errLeaseClosed)
+	}
+	if _, taken := h[name]; taken {
+		return fault.Newf(fault.Internal, "the request already has a %s header", name)
+	}
+	h[name] = []string{value}
+	return nil
+}
+
+// Scan searches foreign bytes for the credential in every encoding that
+// package secret knows. It finds nothing after Close.
+func (l *Lease) Scan(b []byte) []secret.Hit {
+	if l == nil {
+		return nil
+	}
+	return l.scanner.Scan(b)
+}
+
+// Close wipes the credential. It may be called more than once.
+func (l *Lease) Close() {
+	if l == nil || l.none {
+		return
+	}
+	l.closed.Do(func() {
+		l.cred.Wipe()
+		l.scanner.Wipe()
+		l.release()
+	})
+}

@@ -1,0 +1,215 @@
+package vault
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"chatelaine/internal/durable"
+	"chatelaine/internal/secret"
+)
+
+// Options says where a vault keeps things and what its passphrases cost.
+type Options struct {
+	// Backend keeps the sealed secrets of identities; nil keeps them in the
+	// vault file itself.
+	Backend Backend
+	// KDF is used for new passphrases; the zero value is the measured default.
+	KDF KDFParams
+	// DangerouslyWeakKDF lets Create go below the floor. Only for tests.
+	DangerouslyWeakKDF bool
+	// GenerationFile keeps a second copy of the generation counter, on another
+	// file system, so that an old vault put back in place is noticed. Without
+	// it the copy is in the backend, where there is one.
+	GenerationFile string
+}
+
+// The states of a vault (docs/vault.md, "States").
+const (
+	StateSealed     = "sealed"
+	StateOpening    = "opening"
+	StateOpen       = "open"
+	StateLocking    = "locking" // sealed, but leases taken before are still out
+	StateDamaged    = "damaged"
+	StateRolledBack = "rolled_back"
+)
+
+// State is what may be shown without a proof.
+type State struct {
+	State      string
+	Reason     string // why it is so: the lock's reason, or what is wrong
+	Since      time.Time
+	Backend    string // "file" or the backend's name
+	Rollback   string // where the second generation counter is, or why there is none
+	Identities int    // 0 unless open
+}
+
+// Vault is one vault file. It is safe for concurrent use.
+type Vault struct {
+	path string
+	o    Options
+
+	// write is held through whatever reads or replaces the file. It is taken
+	// before mu.
+	write sync.Mutex
+	// disk is the digest of the file as this process last read or wrote it.
+	// Guarded by write.
+	disk [sha256.Size]byte
+
+	unlocks limiter
+	proofs  limiter
+
+	mu        sync.Mutex // guards all below; never held during I/O
+	state     string
+	reason    string
+	since     time.Time
+	epoch     uint64 // counts locks, so that an unlock notices one
+	head      header
+	dataKey   secret.Secret
+	contents  *contents
+	leases    int
+	rollback  string
+	echoes    map[string]echo
+	onLock    []func(reason string)
+	onSuspend []func(name string)
+}
+
+// Create makes a vault file that did not exist and returns it open.
+func Create(path string, pass secret.Secret, o Options) (*Vault, error) {
+	if err := checkPassphrase(pass); err != nil {
+		return nil, err
+	}
+	for _, p := range []string{path, previousPath(path)} {
+		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
+			return nil, errExists(p, err)
+		}
+	}
+	kdf, err := newKDF(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := durable.CleanTemp(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	v := newVault(path, o)
+	key := newKey()
+	head := header{generation: 1}
+	var slotID [idBytes]byte
+	_, _ = rand.Read(head.id[:]) // crypto/rand.Read never fails
+	_, _ = rand.Read(slotID[:])
+	s, err := newPassphraseSlot(head.id, slotID, kdf, pass, key)
+	if err != nil {
+		return nil, err
+	}
+	head.slots = []slot{s}
+	c := newContents()
+	b, err := encodeFile(head, key, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := durable.WriteFile(path, b, fileMode); err != nil {
+		return nil, err
+	}
+	v.disk = sha256.Sum256(b)
+	v.become(opened{head: head, dataKey: key, contents: c})
+	v.noteGeneration(context.Background())
+	return v, nil
+}
+
+// Open reads a vault file and leaves it sealed. It answers ErrAbsent,
+// ErrNotPrivate or ErrDamaged.
+func Open(path string, o Options) (*Vault, error) {
+	b, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	img, err := decodeFile(b)
+	if err != nil {
+		return nil, withPrevious(path, err)
+	}
+	if err := durable.CleanTemp(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	v := newVault(path, o)
+	v.head, v.disk = img.header, sha256.Sum256(b)
+	return v, nil
+}
+
+func newVault(path string, o Options) *Vault {
+	v := &Vault{path: path, o: o, state: StateSealed, reason: "started", since: time.Now(), echoes: map[string]echo{}}
+	v.rollback = "not detectable: no second generation counter"
+	if c := v.counter([idBytes]byte{}); c != nil {
+		v.rollback = c.label() + ", not compared yet"
+	}
+	return v
+}
+
+// opened is what an unlock yields.
+type opened struct {
+	head     header
+	dataKey  secret.Secret
+	contents *contents
+}
+
+// become makes the vault open.
+func (v *Vault) become(o opened) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.head, v.dataKey, v.contents = o.head, o.dataKey, o.contents
+	v.setStateLocked(StateOpen, "")
+}
+
+func (v *Vault) setStateLocked(state, reason string) {
+	v.state, v.reason, v.since = state, reason, time.Now()
+}
+
+// State returns what the vault is now.
+func (v *Vault) State() State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := State{State: v.state, Reason: v.reason, Since: v.since, Backend: "file", Rollback: v.rollback}
+	if v.state == StateSealed && v.leases > 0 {
+		s.State = StateLocking
+	}
+	if v.o.Backend != nil {
+		s.Backend = v.o.Backend.Name()
+	}
+	if v.state == StateOpen {
+		s.Identities = len(v.contents.items)
+	}
+	return s
+}
+
+// CheckOpen returns nil while the vault is open, VAULT_LOCKED otherwise.
+func (v *Vault) CheckOpen() error {
+	_, err := v.current()
+	return err
+}
+
+// current returns what an open vault holds. The parts stay readable for the
+// caller, but their keys are wiped when the vault locks.
+func (v *Vault) current() (opened, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.state != StateOpen {
+		return opened{}, errLocked()
+	}
+	return opened{v.head, v.dataKey, v.contents}, nil
+}
+
+// Subkey derives a key of 32 bytes from the data key (HKDF-SHA256). The same
+// label gives the same key for the life of the vault. The caller wipes it when
+// the vault locks. It fails with VAULT_LOCKED.
+func (v *Vault) Subkey(label string) (secret.Secret, error) {
+	o, err := v.current()
+	if err != nil {
+		return secret.Secret{}, err
+	}
+	return derive(o.dataKey, infoSubkey+label)
+}
