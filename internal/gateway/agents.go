@@ -198,7 +198,8 @@ func (g *Gateway) CancelCall(token string, p Peer, id string) Answer {
 	if !ok {
 		return g.Refusal(noSuchCall())
 	}
-	if err := c.Cancel(); err != nil {
+	contract, _ := g.Set().Contract(c.Action())
+	if err := c.Cancel(g.envelopeError(contract, c.RequestID(), fault.New(fault.Cancelled, nil))); err != nil {
 		return g.replay(c)
 	}
 	if l := g.lives.get(c); l != nil {

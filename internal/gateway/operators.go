@@ -46,7 +46,11 @@ func (g *Gateway) CallInfo(id string) (ledger.Info, error) {
 	if err := g.vault.Open(); err != nil {
 		return ledger.Info{}, err
 	}
-	return g.ledger.Get(id)
+	info, ok, err := g.ledger.Get(id)
+	if err == nil && !ok {
+		err = ledger.ErrNotFound
+	}
+	return info, err
 }
 
 // CallDetail is what the record of this run tells of one call: what was asked,

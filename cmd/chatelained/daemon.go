@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/approvals"
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/client"
+	"chatelaine/internal/durable"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/gateway"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/operatorapi"
+	"chatelaine/internal/secret"
+	"chatelaine/internal/sessions"
+	"chatelaine/internal/vault"
+)
+
+// daemon is the whole program as a value: the rooms, joined.
+type daemon struct {
+	places client.Places
+	config Config
+	self   instance
+	log    *slog.Logger
+
+	lock     *durable.Lock
+	store    *durable.Store
+	vault    *vault.Vault
+	record   *auditlog.Log
+	ledger   *ledger.Ledger
+	sessions *sessions.Registry
+	desk     *approvals.Desk
+	exec     *executor.Executor
+	gateway  *gateway.Gateway
+	metrics  *prometheus.Registry
+	notify   *notifier
+
+	unlocking sync.Mutex // one unlock at a time
+
+	mu        sync.Mutex
+	listeners []operatorapi.Listener // guarded by mu
+	problems  []string               // guarded by mu
+}
+
+// openDaemon takes the state folder and opens every room. On an error what was
+// opened is closed again.
+func openDaemon(pl client.Places, cfg Config, log *slog.Logger, childEnv []string) (d *daemon, err error) {
+	d = &daemon{places: pl, config: cfg, log: log, notify: newNotifier(cfg.Notify, childEnv, log)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if _, err := os.Stat(pl.State); err != nil {
+		return d, usageError{fmt.Errorf("no state in %s: run `chatelained init` first", pl.State)}
+	}
+	if d.lock, err = durable.LockDir(pl.State, holder("serve")); err != nil {
+		return d, err
+	}
+	if d.self, err = readInstance(pl.State); err != nil {
+		return d, usageError{err}
+	}
+	if err := d.self.checkMachine(pl.State); err != nil {
+		return d, usageError{err}
+	}
+	set, problems := actions.LoadSet(pl.SiteFile(), pl.Contracts())
+	if len(problems) > 0 {
+		return d, usageError{renderProblems(problems)}
+	}
+	return d, d.openRooms(set)
+}
+
+func (d *daemon) openRooms(set *actions.Set) (err error) {
+	pl, cfg := d.places, d.config
+	if d.vault, err = vault.Open(vaultPath(pl), vaultOptions(cfg, d.self)); err != nil {
+		return fmt.Errorf("vault: %w", err)
+	}
+	recipients, err := readRecipients(pl)
+	if err != nil {
+		return err
+	}
+	d.record, err = auditlog.Open(auditlog.Options{Dir: auditPath(pl), Recipients: recipients, OnLatch: d.latched})
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	buckets := append(ledger.Buckets(), sessions.Buckets()...)
+	if d.store, err = durable.OpenStore(ledgerPath(pl), storeLimit, buckets...); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	if d.ledger, err = ledger.Open(d.store, ledger.Options{Keep: cfg.LedgerKeep}); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	if d.sessions, err = sessions.Open(d.store, sessions.Options{Absolute: cfg.SessionLife, Idle: cfg.SessionIdle}); err != nil {
+		return fmt.Errorf("sessions: %w", err)
+	}
+	d.exec = executor.New(executor.Options{MaxBody: cfg.AnswerBytes})
+	d.desk = approvals.NewDesk(approvals.Options{
+		DaemonID: d.self.ID, Verify: d.verifyProof, CardLife: cfg.CardLife,
+		OnOpen: d.cardOpened, OnClose: func(c approvals.Card) { d.gateway.Publish("card", c.ID) },
+	})
+	d.joinGateway(set)
+	return nil
+}
+
+func (d *daemon) joinGateway(set *actions.Set) {
+	d.metrics = prometheus.NewRegistry()
+	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	d.gateway = gateway.New(gateway.Deps{
+		Set: set, Vault: linePort{d.vault}, Executor: d.exec, Ledger: d.ledger, Sessions: d.sessions,
+		Desk: d.desk, Log: d.record, Metrics: gateway.NewMetrics(d.metrics), Logger: d.log, BootID: bootID(),
+		Limits: gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget},
+	})
+	d.gateway.RegisterState(d.metrics)
+	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s.ID, s.Name, reason) })
+	d.vault.OnLock(d.locked)
+}
+
+// close gives everything back, in the opposite order.
+func (d *daemon) close() error {
+	var errs []error
+	if d.vault != nil {
+		d.vault.Lock("the daemon stops")
+	}
+	if d.sessions != nil {
+		d.sessions.Close()
+	}
+	if d.exec != nil {
+		d.exec.Close()
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if d.record != nil {
+		errs = append(errs, d.record.Close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// unlock opens the vault, then what is sealed under its keys. Either all of it
+// is open afterwards or nothing is.
+func (d *daemon) unlock(ctx context.Context, pass secret.Secret) error {
+	d.unlocking.Lock()
+	defer d.unlocking.Unlock()
+	was := d.vault.CheckOpen() == nil
+	if err := d.vault.Unlock(ctx, pass); err != nil {
+		return err
+	}
+	if was {
+		return nil
+	}
+	if err := d.openSealed(); err != nil {
+		d.vault.Lock("what is sealed under it did not open")
+		return err
+	}
+	d.gateway.Unlocked()
+	d.noteSet()
+	return nil
+}
+
+func (d *daemon) openSealed() error {
+	ledgerKeys, err := d.keys("ledger")
+	if err != nil {
+		return err
+	}
+	defer ledgerKeys.wipe()
+	if err := d.ledger.Unlock(ledger.Keys{Index: ledgerKeys.index, Wrap: ledgerKeys.wrap}); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	sessionKeys, err := d.keys("sessions")
+	if err != nil {
+		return err
+	}
+	defer sessionKeys.wipe()
+	if err := d.sessions.Unlock(sessions.Keys{Index: sessionKeys.index, Wrap: sessionKeys.wrap}); err != nil {
+		return fmt.Errorf("sessions: %w", err)
+	}
+	_, err = d.ledger.Recover()
+	return err
+}
+
+// keyPair is copied out of the vault's subkeys for a room that keeps its own.
+type keyPair struct{ index, wrap []byte }
+
+func (k keyPair) wipe() { clear(k.index); clear(k.wrap) }
+
+func (d *daemon) keys(room string) (keyPair, error) {
+	var k keyPair
+	for label, into := range map[string]*[]byte{room + " index": &k.index, room + " wrap": &k.wrap} {
+		s, err := d.vault.Subkey(label)
+		if err != nil {
+			return k, err
+		}
+		s.Use(func(b []byte) { *into = append([]byte(nil), b...) })
+		s.Wipe()
+	}
+	return k, nil
+}
+
+// locked runs when the vault locks, for whatever reason: cards end first, then
+// the keys of the other rooms go, then connections that carry a credential.
+func (d *daemon) locked(reason string) {
+	d.gateway.Locked(reason)
+	d.ledger.Lock()
+	d.sessions.Lock()
+	for _, id := range d.gateway.Set().Identities() {
+		d.exec.CloseIdentity(id.Name())
+	}
+}
+
+func (d *daemon) verifyProof(kind string, challenge [32]byte, mac []byte) error {
+	if kind != "passphrase" {
+		return refused{fmt.Errorf("proofs of kind %q are not enrolled", kind)}
+	}
+	return refusal(d.vault.CheckProof(challenge[:], mac))
+}
+
+func (d *daemon) cardOpened(c approvals.Card) {
+	d.gateway.Publish("card", c.ID)
+	d.log.Info("card open", "card", c.ID, "action", c.Action, "request_id", c.CallID, "agent", c.Agent)
+	d.notify.send(c.Sentence)
+}
+
+func (d *daemon) latched(err error) {
+	d.log.Error("the record cannot be written; nothing is sent until a restart", "cause", err.Error())
+}
+
+// acceptedSet is the name of the vault's sealed fact: the digest of the
+// contracts and targets that an operator last accepted.
+const acceptedSet = "accepted-set"
+
+// noteSet says so when contracts or targets changed since an operator accepted
+// them with a proof.
+func (d *daemon) noteSet() {
+	digest := d.gateway.Set().Digest()
+	b, ok, err := d.vault.GetState(acceptedSet)
+	if err == nil && !ok {
+		err = d.vault.PutState(acceptedSet, digest[:])
+		b = digest[:]
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.problems = nil
+	switch {
+	case err != nil:
+		d.problems = append(d.problems, "the accepted contracts could not be compared: "+err.Error())
+	case string(b) != string(digest[:]):
+		d.problems = append(d.problems, "contracts or targets changed since they were last accepted; look at them, then `chatelaine reload`")
+		d.log.Warn("contracts or targets changed since they were last accepted with a proof")
+	}
+}
+
+// Reload loads contracts and targets, whole or not at all. The caller has
+// proved that it may widen.
+func (d *daemon) Reload(by string) error {
+	set, problems := actions.LoadSet(d.places.SiteFile(), d.places.Contracts())
+	if len(problems) > 0 {
+		d.gateway.ReloadFailed(len(problems))
+		d.mu.Lock()
+		d.problems = nil
+		for _, p := range problems {
+			d.problems = append(d.problems, p.Error())
+		}
+		d.mu.Unlock()
+		return refuseInput("", "%d mistakes; the old set stays in force: %s", len(problems), problems.Error())
+	}
+	d.gateway.Replace(set, by)
+	digest := set.Digest()
+	if err := d.vault.PutState(acceptedSet, digest[:]); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.problems = nil
+	return nil
+}
+
+// Version, ID, Mode, Listeners and Problems are for `status`.
+func (d *daemon) Version() string { return version }
+
+// ID is the instance's.
+func (d *daemon) ID() string { return d.self.ID }
+
+// Mode names how far agents and daemon are apart (docs/threat-model.md).
+func (d *daemon) Mode() string {
+	if d.admitAgent(uint32(os.Getuid())) {
+		return "same-user"
+	}
+	return "isolated"
+}
+
+// Listeners says what is served.
+func (d *daemon) Listeners() []operatorapi.Listener {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]operatorapi.Listener{}, d.listeners...)
+}
+
+// Problems says what an operator should look at.
+func (d *daemon) Problems() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string{}, d.problems...)
+}
+
+func (d *daemon) listens(name, address, state string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listeners = append(d.listeners, operatorapi.Listener{Name: name, Address: address, State: state})
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// keptVariables are the only variables the daemon keeps. Proxies, certificate
+// stores, resolver and loader switches would let whoever starts the daemon bend
+// where its calls go.
+var keptVariables = map[string]bool{
+	"HOME": true, "USER": true, "LOGNAME": true, "PATH": true, "LANG": true, "TZ": true, "TMPDIR": true,
+	"DBUS_SESSION_BUS_ADDRESS": true,
+	"NOTIFY_SOCKET":            true, "INVOCATION_ID": true, "JOURNAL_STREAM": true,
+	"CREDENTIALS_DIRECTORY": true, "STATE_DIRECTORY": true, "RUNTIME_DIRECTORY": true, "CONFIGURATION_DIRECTORY": true,
+	"GOCOVERDIR": true,
+}
+
+var keptPrefixes = []string{"CHATELAINE_", "XDG_", "LC_"}
+
+// desktopVariables go to the notify program only: the daemon itself must not
+// have a display, since a locked keychain would then open a window and wait.
+var desktopVariables = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
+
+func kept(name string) bool {
+	if keptVariables[name] {
+		return true
+	}
+	for _, p := range keptPrefixes {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// cleanEnvironment drops every other variable and returns what the notify
+// program is given. Only the names of suspicious ones are logged.
+func cleanEnvironment(log *slog.Logger) (forNotify []string) {
+	for _, name := range desktopVariables {
+		if v, ok := os.LookupEnv(name); ok {
+			forNotify = append(forNotify, name+"="+v)
+		}
+	}
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if kept(name) {
+			continue
+		}
+		if suspicious(name) {
+			log.Warn("environment variable ignored", "name", name)
+		}
+		_ = os.Unsetenv(name)
+	}
+	return append(forNotify, os.Environ()...)
+}
+
+func suspicious(name string) bool {
+	upper := strings.ToUpper(name)
+	return strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(upper, "SSL_CERT") || strings.HasPrefix(upper, "LD_") ||
+		strings.HasPrefix(upper, "GODEBUG") || strings.HasPrefix(upper, "DYLD_") || upper == "RES_OPTIONS" || upper == "LOCALDOMAIN" || upper == "HOSTALIASES"
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/client"
+	"chatelaine/internal/durable"
+	"chatelaine/internal/secret"
+	"chatelaine/internal/vault"
+)
+
+type initOptions struct {
+	vaultFD, operatorFD int
+	recoveryOut         string
+}
+
+func initCommand(p *program) *cobra.Command {
+	o := initOptions{}
+	c := &cobra.Command{
+		Use: "init", Short: "Make a new configuration, vault and record",
+		Long: "Make the folders, a vault sealed under the vault passphrase, and a record that\n" +
+			"is sealed to two keys: one kept beside the vault under the operator passphrase,\n" +
+			"and a recovery key that is shown once and kept nowhere on this machine.\n" +
+			"The operator passphrase proves decisions; it must differ from the vault's.\n" +
+			"Nothing that exists is overwritten.",
+		Example: "  chatelained init\n  chatelained init --recovery-out /media/stick/chatelaine-recovery.key",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pl, err := p.places()
+			if err != nil {
+				return err
+			}
+			return runInit(pl, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.vaultFD, "vault-passphrase-fd", -1, "read the vault passphrase from this descriptor")
+	f.IntVar(&o.operatorFD, "operator-passphrase-fd", -1, "read the operator passphrase from this descriptor")
+	f.StringVar(&o.recoveryOut, "recovery-out", "", "write the recovery key to this new file instead of showing it")
+	return c
+}
+
+func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
+	if _, err := readInstance(pl.State); err == nil {
+		return usageError{fmt.Errorf("there is a state in %s already; nothing was changed", pl.State)}
+	}
+	cfg, err := loadConfig(pl)
+	if err != nil {
+		return err
+	}
+	if err := makeFolders(pl); err != nil {
+		return err
+	}
+	lock, err := durable.LockDir(pl.State, holder("init"))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if err := refuseLeftovers(pl); err != nil {
+		return err
+	}
+	vaultPass, err := readPassphrase("vault", o.vaultFD)
+	if err != nil {
+		return err
+	}
+	defer vaultPass.Wipe()
+	operatorPass, err := readPassphrase("operator", o.operatorFD)
+	if err != nil {
+		return err
+	}
+	defer operatorPass.Wipe()
+	if vaultPass.Equal(operatorPass) {
+		return usageError{errors.New("the operator passphrase must differ from the vault's; nothing was written")}
+	}
+	keys, err := makeAuditKeys()
+	if err != nil {
+		return err
+	}
+	if err := showRecovery(keys.recovery, o.recoveryOut, out); err != nil {
+		return err
+	}
+	if err := writeState(pl, cfg, keys, vaultPass, operatorPass); err != nil {
+		return err
+	}
+	fmt.Fprintf(log, "chatelained: ready\n  settings  %s\n  state     %s\n  next      write targets.yaml and contracts, `chatelained serve`, `chatelaine unlock`\n", pl.Config, pl.State)
+	return nil
+}
+
+func makeFolders(pl client.Places) error {
+	for _, d := range []string{pl.Config, pl.Contracts(), pl.State} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return usageError{fmt.Errorf("cannot make the folder: %w", err)}
+		}
+	}
+	for path, text := range map[string]string{
+		filepath.Join(pl.Config, configName): "# Settings of chatelained; every key has a default. See docs/configuration.md.\n{}\n",
+		pl.SiteFile():                        "# The operator's targets and identities. See docs/contract-format.md.\ntargets: {}\nidentities: {}\n",
+	} {
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		if err := durable.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuseLeftovers finds the traces of an init that did not end, so that nobody
+// goes on with half a state.
+func refuseLeftovers(pl client.Places) error {
+	for _, path := range []string{vaultPath(pl), auditPath(pl), ledgerPath(pl)} {
+		if _, err := os.Lstat(path); err == nil {
+			return usageError{fmt.Errorf("%s is there but no %s: an earlier init did not end, or a file was lost; move the folder away and run init again, or put the file back", path, instanceName)}
+		}
+	}
+	return nil
+}
+
+// auditKeys are the record's two readers.
+type auditKeys struct{ own, recovery auditlog.Identity }
+
+func makeAuditKeys() (auditKeys, error) {
+	own, err := auditlog.GenerateIdentity()
+	if err != nil {
+		return auditKeys{}, err
+	}
+	recovery, err := auditlog.GenerateIdentity()
+	return auditKeys{own, recovery}, err
+}
+
+func showRecovery(id auditlog.Identity, file string, out io.Writer) error {
+	text := id.Reveal()
+	if file == "" {
+		_, err := fmt.Fprintf(out, "recovery key of the record (shown once; write it down and keep it off this machine):\n%s\n", text)
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return usageError{fmt.Errorf("recovery key: %w", err)}
+	}
+	if _, err := f.WriteString(text + "\n"); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// writeState makes vault and record; the instance file comes last, so that a
+// state with one is whole.
+func writeState(pl client.Places, cfg Config, keys auditKeys, vaultPass, operatorPass secret.Secret) error {
+	self := newInstance()
+	v, err := vault.Create(vaultPath(pl), vaultPass, vaultOptions(cfg, self))
+	if err != nil {
+		return fmt.Errorf("vault: %w", err)
+	}
+	if err := v.SetOperatorPassphrase(operatorPass); err != nil {
+		return fmt.Errorf("operator passphrase: %w", err)
+	}
+	v.Lock("init is done")
+	recipients := []auditlog.Recipient{keys.own.Recipient(), keys.recovery.Recipient()}
+	if err := auditlog.Create(auditPath(pl), recipients); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	lines := recipients[0].String() + "\n" + recipients[1].String() + "\n"
+	if err := durable.WriteFile(recipientsPath(pl), []byte(lines), 0o600); err != nil {
+		return err
+	}
+	sealed, err := sealWithPassphrase(keys.own.Reveal(), operatorPass)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(auditKeyPath(pl), sealed, 0o600); err != nil {
+		return err
+	}
+	return self.write(pl.State)
+}
+
+// sealWithPassphrase makes an ordinary age file, which any age tool opens with
+// the operator passphrase (age-encryption.org/v1, scrypt recipient).
+func sealWithPassphrase(text string, pass secret.Secret) ([]byte, error) {
+	var r *age.ScryptRecipient
+	var err error
+	pass.Use(func(b []byte) { r, err = age.NewScryptRecipient(string(b)) })
+	if err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	w, err := age.Encrypt(&out, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(w, text+"\n"); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return []byte(out.String()), nil
+}
+
+// readRecipients reads the public keys that the record is sealed to.
+func readRecipients(pl client.Places) ([]auditlog.Recipient, error) {
+	b, err := os.ReadFile(recipientsPath(pl))
+	if err != nil {
+		return nil, fmt.Errorf("recipients of the record: %w", err)
+	}
+	var out []auditlog.Recipient
+	for _, line := range strings.Fields(string(b)) {
+		r, err := auditlog.ParseRecipient(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", recipientsPath(pl), err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// vaultOptions chooses where sealed items lie. In the OS keychain they carry the
+// instance's id, so that two daemons of one user never mix them up.
+func vaultOptions(c Config, i instance) vault.Options {
+	o := vault.Options{GenerationFile: c.GenerationFile}
+	if c.Backend == "keychain" {
+		o.Backend = vault.Keychain("chatelaine "+i.ID, keychainLimit)
+	}
+	return o
+}
+
+// keychainLimit is how long the OS keychain may take to answer: it runs on this
+// machine, and a locked one may never answer.
+const keychainLimit = 5 * time.Second

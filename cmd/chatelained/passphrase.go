@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"chatelaine/internal/secret"
+)
+
+// Passphrases: long enough to be one, short enough to be typed.
+const (
+	passphraseMin = 8
+	passphraseMax = 1024
+)
+
+// readPassphrase takes a passphrase from a descriptor or from the terminal,
+// where it is asked twice without echo.
+func readPassphrase(what string, fd int) (secret.Secret, error) {
+	var b []byte
+	var err error
+	if fd >= 0 {
+		b, err = fromDescriptor(what, fd)
+	} else {
+		b, err = fromTerminal(what)
+	}
+	if err != nil {
+		return secret.Secret{}, err
+	}
+	defer clear(b)
+	if len(b) < passphraseMin {
+		return secret.Secret{}, usageError{fmt.Errorf("the %s passphrase is shorter than %d characters", what, passphraseMin)}
+	}
+	return secret.New(b), nil
+}
+
+func fromDescriptor(what string, fd int) ([]byte, error) {
+	f := os.NewFile(uintptr(fd), "passphrase")
+	if f == nil {
+		return nil, usageError{fmt.Errorf("descriptor %d for the %s passphrase is not open", fd, what)}
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, passphraseMax+2))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("descriptor %d for the %s passphrase: %w", fd, what, err)}
+	}
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	if len(b) > passphraseMax {
+		return nil, usageError{fmt.Errorf("the %s passphrase is longer than %d bytes", what, passphraseMax)}
+	}
+	return b, nil
+}
+
+func fromTerminal(what string) ([]byte, error) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("no terminal to ask for the %s passphrase; give it on a descriptor (see --help)", what)}
+	}
+	defer tty.Close()
+	ask := func(prompt string) ([]byte, error) {
+		fmt.Fprint(tty, prompt)
+		b, err := term.ReadPassword(int(tty.Fd()))
+		fmt.Fprintln(tty)
+		return b, err
+	}
+	first, err := ask(fmt.Sprintf("New %s passphrase: ", what))
+	if err != nil {
+		return nil, err
+	}
+	second, err := ask("Again: ")
+	if err != nil {
+		return nil, err
+	}
+	defer clear(second)
+	if subtle.ConstantTimeCompare(first, second) != 1 {
+		return nil, usageError{errors.New("the two passphrases differ; nothing was written")}
+	}
+	return first, nil
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/gateway"
+	"chatelaine/internal/operatorapi"
+	"chatelaine/internal/secret"
+	"chatelaine/internal/vault"
+)
+
+// linePort shows the gateway what it needs of the vault.
+type linePort struct{ v *vault.Vault }
+
+func (p linePort) Open() error { return p.v.CheckOpen() }
+
+func (p linePort) Generation(ctx context.Context, name string) (uint64, error) {
+	return p.v.Generation(ctx, name)
+}
+
+func (p linePort) Suspect(name string) { p.v.Suspect(name) }
+
+func (p linePort) Lease(ctx context.Context, name string) (gateway.Lease, error) {
+	l, err := p.v.Lease(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return leasePort{l}, nil
+}
+
+// leasePort hands the executor's connection to the vault, which compares it
+// with what the secret is bound to.
+type leasePort struct{ l *vault.Lease }
+
+func (p leasePort) Generation() uint64         { return p.l.Generation() }
+func (p leasePort) Scan(b []byte) []secret.Hit { return p.l.Scan(b) }
+func (p leasePort) Close()                     { p.l.Close() }
+
+func (p leasePort) Attach(h http.Header, c executor.Connection) error {
+	return p.l.Attach(h, vault.Made{
+		Scheme: c.Scheme, Host: c.Host, Port: c.Port, BasePath: c.BasePath,
+		CADigest: c.CADigest, Pins: c.Pins, PeerSPKI: c.PeerSPKI,
+	})
+}
+
+// operatorPort shows the operator listener the vault's switches and its
+// write-only side.
+type operatorPort struct{ d *daemon }
+
+func (p operatorPort) State() operatorapi.VaultState {
+	s := p.d.vault.State()
+	return operatorapi.VaultState{State: s.State, Reason: s.Reason, Since: s.Since.UTC(), Backend: s.Backend, Rollback: s.Rollback, Identities: s.Identities}
+}
+
+func (p operatorPort) Unlock(ctx context.Context, pass []byte) error {
+	s := secret.New(pass)
+	clear(pass)
+	defer s.Wipe()
+	return refusal(p.d.unlock(ctx, s))
+}
+
+func (p operatorPort) Lock(reason string) { p.d.vault.Lock(reason) }
+
+func (p operatorPort) ProofParams() (operatorapi.ProofParams, error) {
+	pp, err := p.d.vault.ProofParams()
+	if err != nil {
+		return operatorapi.ProofParams{}, err
+	}
+	return operatorapi.ProofParams{Salt: pp.Salt, Time: pp.Time, MemoryKiB: pp.MemoryKiB, Threads: pp.Threads}, nil
+}
+
+// Identities joins what the site file names with what the vault stores.
+func (p operatorPort) Identities() ([]operatorapi.IdentityView, error) {
+	if err := p.d.vault.CheckOpen(); err != nil {
+		return nil, err
+	}
+	set := p.d.gateway.Set()
+	views := map[string]operatorapi.IdentityView{}
+	for _, id := range set.Identities() {
+		v := operatorapi.IdentityView{Name: id.Name(), Kind: id.Kind(), Targets: []string{}}
+		for _, t := range targetsOf(set, id.Name()) {
+			v.Targets = append(v.Targets, t.Name())
+		}
+		views[id.Name()] = v
+	}
+	for _, info := range p.d.vault.List() {
+		v, named := views[info.Name]
+		if !named {
+			v = operatorapi.IdentityView{Name: info.Name, Kind: info.Binding.Kind, Targets: []string{}}
+		}
+		v.Stored, v.Generation, v.Suspended = true, info.Generation, info.Suspended
+		v.Destination = destination(info.Binding)
+		views[info.Name] = v
+	}
+	out := make([]operatorapi.IdentityView, 0, len(views))
+	for _, v := range views {
+		out = append(out, v)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out, nil
+}
+
+func targetsOf(set *actions.Set, identity string) []*actions.Target {
+	var out []*actions.Target
+	for _, t := range set.Targets() {
+		if t.Identity() == identity {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (p operatorPort) Put(ctx context.Context, name, target string, b []byte, short bool) (operatorapi.Stored, error) {
+	binding, err := bindingFor(p.d.gateway.Set(), name, target)
+	if err != nil {
+		return operatorapi.Stored{}, err
+	}
+	s := secret.New(b)
+	defer s.Wipe()
+	gen, err := p.d.vault.Put(ctx, name, binding, s, short)
+	if err != nil {
+		return operatorapi.Stored{}, err
+	}
+	return operatorapi.Stored{Name: name, Generation: gen, Destination: destination(binding)}, nil
+}
+
+func (p operatorPort) Delete(ctx context.Context, name string) error {
+	return missing(p.d.vault.Delete(ctx, name))
+}
+
+func (p operatorPort) Rebind(ctx context.Context, name, target string) (operatorapi.Stored, error) {
+	binding, err := bindingFor(p.d.gateway.Set(), name, target)
+	if err != nil {
+		return operatorapi.Stored{}, err
+	}
+	if err := p.d.vault.Rebind(ctx, name, binding); err != nil {
+		return operatorapi.Stored{}, missing(err)
+	}
+	gen, err := p.d.vault.Generation(ctx, name)
+	return operatorapi.Stored{Name: name, Generation: gen, Destination: destination(binding)}, err
+}
+
+// missing turns the vault's word for an unknown identity into NOT_FOUND.
+func missing(err error) error {
+	if errors.Is(err, vault.ErrNoIdentity) {
+		return fault.New(fault.NotFound, err)
+	}
+	return err
+}
+
+// bindingFor is the one destination that an identity's secret may ever go to,
+// as the site file names it now.
+func bindingFor(set *actions.Set, name, target string) (vault.Binding, error) {
+	id, ok := set.Identity(name)
+	if !ok {
+		return vault.Binding{}, refuseInput("/name", "identity %s is not in targets.yaml; write it there first, then `chatelaine reload`", strconv.QuoteToASCII(name))
+	}
+	if id.Kind() == vault.KindNone {
+		return vault.Binding{}, refuseInput("/name", "identity %s is of kind none and takes no secret", name)
+	}
+	t, err := oneTarget(targetsOf(set, name), name, target)
+	if err != nil {
+		return vault.Binding{}, err
+	}
+	b := vault.Binding{
+		Kind: id.Kind(), Scheme: t.Scheme(), Host: t.Host(), Port: t.Port(), BasePath: t.BasePath(),
+		CADigest: t.CADigest(), Pins: t.Pins(),
+	}
+	switch id.Kind() {
+	case vault.KindHeader:
+		b.Header, b.Prefix = id.HeaderName(), id.Prefix()
+	case vault.KindBasic:
+		b.Username = id.Username()
+	}
+	return b, nil
+}
+
+func oneTarget(all []*actions.Target, name, target string) (*actions.Target, error) {
+	names := make([]string, 0, len(all))
+	for _, t := range all {
+		if t.Name() == target {
+			return t, nil
+		}
+		names = append(names, t.Name())
+	}
+	switch {
+	case target != "":
+		return nil, refuseInput("/target", "target %s does not use identity %s; these do: %s", strconv.QuoteToASCII(target), name, strings.Join(names, ", "))
+	case len(all) == 0:
+		return nil, refuseInput("/name", "no target in targets.yaml uses identity %s, so there is nowhere to bind it to", name)
+	case len(all) > 1:
+		return nil, refuseInput("/target", "several targets use identity %s; name the one it is for: %s", name, strings.Join(names, ", "))
+	}
+	return all[0], nil
+}
+
+func refuseInput(pointer, format string, args ...any) error {
+	cause := fmt.Errorf(format, args...)
+	return fault.Invalid(cause, fault.Field{Pointer: pointer, Reason: cause.Error()})
+}
+
+func destination(b vault.Binding) string {
+	return b.Scheme + "://" + net.JoinHostPort(b.Host, strconv.Itoa(b.Port)) + b.BasePath
+}
+
+// refused and tooSoon carry the vault's answers to the operator listener in the
+// shapes it declares.
+type refused struct{ error }
+
+func (refused) ProofRefused() bool { return true }
+func (r refused) Unwrap() error    { return r.error }
+
+type tooSoon struct {
+	error
+	wait time.Duration
+}
+
+func (t tooSoon) Wait() time.Duration { return t.wait }
+func (t tooSoon) Unwrap() error       { return t.error }
+
+func refusal(err error) error {
+	var pe *vault.ProofError
+	switch {
+	case errors.As(err, &pe):
+		return tooSoon{err, pe.RetryAfter}
+	case errors.Is(err, vault.ErrWrongPassphrase), errors.Is(err, vault.ErrProofRefused):
+		return refused{err}
+	}
+	return err
+}
