@@ -23,29 +23,7 @@ type Action struct {
 	Effect       string         `json:"effect"` // read, change or destroy
 	InputSchema  jsontext.Value `json:"input_schema"`
 	ResultSchema jsontext.Value `json:"result_schema"`
-	AsksPerson   AsksPerson     `json:"asks_person"`
-}
-
-// AsksPerson says when a person is asked: a word (never, session, every_call),
-// or a truth value.
-type AsksPerson string
-
-// UnmarshalJSON takes the word or the truth value.
-func (a *AsksPerson) UnmarshalJSON(b []byte) error {
-	switch string(b) {
-	case "true":
-		*a = "yes"
-		return nil
-	case "false":
-		*a = "no"
-		return nil
-	}
-	s, err := jsontext.AppendUnquote(nil, b)
-	if err != nil {
-		return errors.New("neither a word nor a truth value")
-	}
-	*a = AsksPerson(s)
-	return nil
+	AsksPerson   bool           `json:"asks_person"` // every time
 }
 
 // NewSession is a session that waits for the operator. The token is told once.

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"chatelaine/internal/fault"
@@ -36,10 +37,16 @@ func (e *Error) Error() string {
 	if s == "" {
 		s = "the daemon refused"
 	}
-	if e.Detail != "" {
-		s += " " + e.Detail
+	if d := e.cause(); d != "" {
+		s = strings.TrimSuffix(s, ".") + ": " + d
 	}
 	return fmt.Sprintf("%s (%s)", s, e.Code)
+}
+
+// cause is the detail without the code, which the text tells already.
+func (e *Error) cause() string {
+	d := strings.TrimPrefix(e.Detail, string(e.Code))
+	return strings.TrimPrefix(d, ": ")
 }
 
 // CodeOf returns the daemon's code in err, "" where the daemon said nothing.

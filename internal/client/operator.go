@@ -153,9 +153,13 @@ func (o *Operator) DeleteIdentity(ctx context.Context, name string, p Proof) err
 }
 
 // RebindIdentity binds a stored secret to the destination that the site file
-// names now.
-func (o *Operator) RebindIdentity(ctx context.Context, name string, p Proof) (StoredIdentity, error) {
-	return ask[StoredIdentity](ctx, o, "POST", "/v1/identities/"+url.PathEscape(name)+"/rebind", withProof{p})
+// names now; target is needed where several targets use it.
+func (o *Operator) RebindIdentity(ctx context.Context, name, target string, p Proof) (StoredIdentity, error) {
+	body := struct {
+		Target string `json:"target,omitzero"`
+		Proof  Proof  `json:"proof"`
+	}{target, p}
+	return ask[StoredIdentity](ctx, o, "POST", "/v1/identities/"+url.PathEscape(name)+"/rebind", body)
 }
 
 // Contracts lists the loaded set.
@@ -214,10 +218,11 @@ func askFor[T any](ctx context.Context, o *Operator, limit time.Duration, method
 func operatorError(r reply) error {
 	var w struct {
 		Error *struct {
-			Code       string  `json:"code"`
-			Message    string  `json:"message"`
-			Detail     string  `json:"detail"`
-			RetryAfter float64 `json:"retry_after_seconds"`
+			Code       string        `json:"code"`
+			Message    string        `json:"message"`
+			Detail     string        `json:"detail"`
+			RetryAfter float64       `json:"retry_after_seconds"`
+			Fields     []fault.Field `json:"fields"`
 		} `json:"error"`
 	}
 	if err := decode(r.body, &w, false); err != nil {
@@ -232,5 +237,6 @@ func operatorError(r reply) error {
 			after = seconds(s)
 		}
 	}
-	return &Error{Code: fault.Code(w.Error.Code), Message: w.Error.Message, Detail: w.Error.Detail, RetryAfter: after, Status: r.status}
+	return &Error{Code: fault.Code(w.Error.Code), Message: w.Error.Message, Detail: w.Error.Detail,
+		RetryAfter: after, Fields: w.Error.Fields, Status: r.status}
 }

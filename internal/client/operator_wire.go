@@ -51,9 +51,9 @@ type VaultStatus struct {
 
 // ContractsStatus is the loaded set.
 type ContractsStatus struct {
-	Loaded   int              `json:"loaded"`
-	Digest   string           `json:"digest"`
-	Problems []jsontext.Value `json:"problems"`
+	Loaded   int      `json:"loaded"`
+	Digest   string   `json:"digest"`
+	Problems []string `json:"problems"`
 }
 
 // RecordStatus is the audit record's state.
@@ -121,6 +121,7 @@ type CallInfo struct {
 	RequestID  string     `json:"request_id"`
 	Action     string     `json:"action"`
 	Agent      string     `json:"agent"`
+	UID        uint32     `json:"uid"`
 	State      string     `json:"state"`
 	Code       string     `json:"code"`
 	Sentence   string     `json:"sentence"`
@@ -128,26 +129,11 @@ type CallInfo struct {
 	FinishedAt *time.Time `json:"finished_at"`
 }
 
-// Rejection is why an answer was refused, for the operator.
-type Rejection struct {
-	Layer          string `json:"layer"`
-	Rule           string `json:"rule"`
-	SchemaPath     string `json:"schema_path"`
-	InstancePath   string `json:"instance_path"`
-	Message        string `json:"message"`
-	Row            string `json:"row"`
-	UpstreamStatus int    `json:"upstream_status"`
-}
-
-// CallDetail is one call; what follows CallInfo is there only within a read
-// session.
+// CallDetail is one call. Within a read session More holds what the record
+// tells besides: what was asked, where it went, why an answer was refused.
 type CallDetail struct {
 	CallInfo
-	Input      jsontext.Value `json:"input"`
-	Rejection  *Rejection     `json:"rejection"`
-	Target     string         `json:"target"`
-	Identity   string         `json:"identity"`
-	PlanDigest string         `json:"plan_digest"`
+	More jsontext.Value `json:",unknown"`
 }
 
 // Identity is one identity of the site file and what the vault has for it.

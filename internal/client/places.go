@@ -35,11 +35,13 @@ type PlaceOptions struct {
 	Home                   string              // "" means os.UserHomeDir
 	UID                    int                 // the caller's; 0 is root
 	Exists                 func(string) bool   // nil means: asks the file system
+	Machine                bool                // a client: lead a person without a daemon of their own to the machine's
 }
 
 // FindPlaces finds the folders: flag, then environment, then the defaults. Root
-// has /etc, /var/lib and /run; everyone else has the XDG folders. A person who
-// has no daemon of their own is led to the one of the machine where it exists.
+// has /etc, /var/lib and /run; everyone else has the XDG folders. With Machine a
+// person who has no such folder of their own is led to the machine's where it
+// exists.
 func FindPlaces(o PlaceOptions) (Places, error) {
 	f := finder{o: o.filled()}
 	p := Places{
@@ -81,8 +83,11 @@ func (f *finder) pick(flag, env, user, machine string) string {
 	if f.o.UID == 0 {
 		return machine
 	}
-	if user == "" || (!f.o.Exists(user) && f.o.Exists(machine)) {
+	if f.o.Machine && (user == "" || !f.o.Exists(user)) && f.o.Exists(machine) {
 		return machine
+	}
+	if user == "" {
+		f.fail(errors.New("no home folder is known: set " + env))
 	}
 	return user
 }
@@ -96,7 +101,7 @@ func (f *finder) pickOwn(flag, env, user, machine string) string {
 		return machine
 	}
 	if user == "" {
-		f.fail(errors.New("no home folder is known: set " + EnvState + " or --state"))
+		f.fail(errors.New("no home folder is known: set " + env))
 	}
 	return user
 }

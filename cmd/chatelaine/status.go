@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"chatelaine/internal/client"
+)
+
+func (a *app) statusCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how the daemon is",
+		Long: `Show the daemon at one glance: vault, contracts, record, what waits for a person,
+and where it listens. It reads the operator socket; a user who may not use that
+socket is shown only what every agent may know.`,
+		Example: "  chatelaine status\n  chatelaine status --json",
+		Args:    exactly(),
+		RunE:    do(func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context(), asJSON) }),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, asJSON bool) error {
+	return a.withOperator(func(op *client.Operator) error {
+		s, err := op.Status(ctx)
+		if errors.Is(err, client.ErrForbidden) {
+			return a.health(ctx, asJSON, err)
+		}
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return a.printJSON(s)
+		}
+		a.pairs(statusRows(s))
+		for _, p := range s.Contracts.Problems {
+			a.note("contracts: %s", printable(p))
+		}
+		a.nextSteps(s)
+		return nil
+	})
+}
+
+// health is what an agent may know; cause is why the operator's view is closed.
+func (a *app) health(ctx context.Context, asJSON bool, cause error) error {
+	r, err := a.agentRun(agentFlags{})
+	if err != nil {
+		return cause
+	}
+	defer r.agent.Close()
+	h, err := r.agent.Health(ctx)
+	if err != nil {
+		return cause
+	}
+	if asJSON {
+		return a.printJSON(h)
+	}
+	a.pairs([]row{{cc(dimmed, "vault"), stateCell(h.Vault)}, {cc(dimmed, "contracts"), c(fmt.Sprint(h.Contracts))}})
+	a.note("this is the agents' view: your user may not use the operator socket")
+	return nil
+}
+
+func statusRows(s client.Status) []row {
+	l := func(label string, value cell) row { return row{cc(dimmed, label), value} }
+	rows := []row{
+		l("daemon", c(fmt.Sprintf("%s, mode %s, up since %s", s.Version, s.Mode, clock(s.StartedAt)))),
+		l("vault", stateCell(s.Vault.State)),
+		l("", c(fmt.Sprintf("%s, backend %s, rollback: %s", plural(s.Vault.Identities, "identity", "identities"), dash(s.Vault.Backend), dash(s.Vault.Rollback)))),
+		l("contracts", c(fmt.Sprintf("%d loaded, %s", s.Contracts.Loaded, plural(len(s.Contracts.Problems), "problem", "problems")))),
+		l("record", stateCell(s.Record.State)),
+		l("", c(fmt.Sprintf("next sequence %d, epoch %d", s.Record.NextSeq, s.Record.Epoch))),
+		l("approvals", countCell(s.Approvals.Open, "open")),
+		l("sessions", countCell(s.Sessions.Pending, "pending")),
+		l("", c(fmt.Sprintf("%d authorised", s.Sessions.Authorised))),
+		l("calls", countCell(s.Calls.Unresolved, "unresolved")),
+		l("", c(fmt.Sprintf("%d running", s.Calls.Running))),
+	}
+	for _, x := range s.Listeners {
+		rows = append(rows, l("listener "+x.Name, cell{text: printable(x.Address + "  " + x.State), colour: stateColour(x.State)}))
+	}
+	return rows
+}
+
+func countCell(n int, word string) cell {
+	if n == 0 {
+		return c("0 " + word)
+	}
+	return cc(warn, fmt.Sprintf("%d %s", n, word))
+}
+
+// nextSteps tells a tired person what wants them.
+func (a *app) nextSteps(s client.Status) {
+	if s.Vault.State != "open" {
+		a.note("the vault is %s: chatelaine unlock", printable(s.Vault.State))
+	}
+	if s.Approvals.Open > 0 {
+		a.note("%s for a decision: chatelaine approvals", plural(s.Approvals.Open, "card waits", "cards wait"))
+	}
+	if s.Sessions.Pending > 0 {
+		a.note("%s for a decision: chatelaine session list", plural(s.Sessions.Pending, "session waits", "sessions wait"))
+	}
+	if s.Calls.Unresolved > 0 {
+		a.note("%s: chatelaine calls list --unresolved", plural(s.Calls.Unresolved, "call may or may not have happened", "calls may or may not have happened"))
+	}
+	if s.Record.Warning != "" {
+		a.note("record: %s", printable(s.Record.Warning))
+	}
+	if s.Record.State == "latched" {
+		a.note("the record cannot be written, so nothing is sent; free the disk and restart the daemon")
+	}
+}
