@@ -36,7 +36,7 @@ func (r *Registry) Request(c Caller, name, anchor string) (Pending, error) {
 			ID: newID(), Name: name, Anchor: anchor, State: StatePending, UID: c.UID, Listener: c.Listener, Exe: c.Exe,
 			PID: c.PID, PairingCode: r.freshCodeLocked(), Opened: life.Began(), Expires: life.Ends(),
 		}}
-		r.byID[s.ID], r.byToken[s.digest] = s, s
+		r.byID[s.ID], r.active[s.ID], r.byToken[s.digest] = s, s, s
 		r.events = append(r.events, event{s: r.viewLocked(s)})
 		p = Pending{ID: s.ID, Token: token, PairingCode: s.PairingCode, Expires: s.Expires}
 		return nil
@@ -60,7 +60,7 @@ func checkRequest(name, anchor string) error {
 
 func (r *Registry) roomLocked(uid uint32) error {
 	all, own := 0, 0
-	for _, s := range r.byID {
+	for _, s := range r.active {
 		if s.State != StatePending {
 			continue
 		}
@@ -82,7 +82,7 @@ func (r *Registry) roomLocked(uid uint32) error {
 func (r *Registry) freshCodeLocked() string {
 	for {
 		code, used := newPairingCode(), false
-		for _, s := range r.byID {
+		for _, s := range r.active {
 			used = used || (s.State == StatePending && s.PairingCode == code)
 		}
 		if !used {

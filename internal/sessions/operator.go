@@ -49,17 +49,12 @@ func (r *Registry) Authorize(id string, pins map[string]string, by string) error
 // Revoke ends a session at once. It works while locked. Errors: ErrNotFound,
 // ErrEnded.
 func (r *Registry) Revoke(id, by string) error {
-	return r.EndAs(id, EventRevoke, by, "the operator revoked it")
-}
-
-// EndAs ends a session for another reason, as the end of its process.
-func (r *Registry) EndAs(id string, e Event, by, why string) error {
 	return r.do(func() error {
 		s := r.byID[id]
 		if s == nil {
 			return ErrNotFound
 		}
-		return r.endLocked(s, e, by, why)
+		return r.endLocked(s, EventRevoke, by, "the operator revoked it")
 	})
 }
 
@@ -67,10 +62,8 @@ func (r *Registry) EndAs(id string, e Event, by, why string) error {
 func (r *Registry) List() []Session {
 	var out []Session
 	_ = r.do(func() error {
-		for _, s := range r.byID {
-			if !s.over() {
-				out = append(out, r.viewLocked(s))
-			}
+		for _, s := range r.active {
+			out = append(out, r.viewLocked(s))
 		}
 		return nil
 	})

@@ -61,7 +61,8 @@ type Registry struct {
 	index   []byte     // nil while locked
 	wrap    []byte     // nil while locked
 	owners  map[string]uint32
-	byID    map[string]*session
+	byID    map[string]*session // ended ones too, the last endedMax of them
+	active  map[string]*session // pending or authorised
 	byToken map[tokenDigest]*session
 	earlier map[tokenDigest]bool // authorised in an earlier run
 	ended   []*session           // oldest first
@@ -91,7 +92,7 @@ type event struct {
 func Open(store *durable.Store, o Options) (*Registry, error) {
 	r := &Registry{
 		store: store, o: o.filled(), clock: o.Clock, owners: map[string]uint32{},
-		byID: map[string]*session{}, byToken: map[tokenDigest]*session{}, earlier: map[tokenDigest]bool{},
+		byID: map[string]*session{}, active: map[string]*session{}, byToken: map[tokenDigest]*session{}, earlier: map[tokenDigest]bool{},
 	}
 	if err := r.readDisk(); err != nil {
 		return nil, fmt.Errorf("open the sessions: %w", err)
@@ -185,8 +186,8 @@ func (r *Registry) leftLocked(s *session) time.Duration {
 func (s *session) over() bool { return s.State != StatePending && s.State != StateAuthorised }
 
 func (r *Registry) lapseLocked() {
-	for _, s := range r.byID {
-		if s.over() || r.leftLocked(s) > 0 {
+	for _, s := range r.active {
+		if r.leftLocked(s) > 0 {
 			continue
 		}
 		why := "its time is over"
@@ -203,10 +204,7 @@ func (r *Registry) lapseLocked() {
 // scheduleLocked lets the next lapse be noted when it comes.
 func (r *Registry) scheduleLocked() {
 	next := time.Duration(-1)
-	for _, s := range r.byID {
-		if s.over() {
-			continue
-		}
+	for _, s := range r.active {
 		if left := r.leftLocked(s); next < 0 || left < next {
 			next = left
 		}
@@ -228,6 +226,7 @@ func (r *Registry) endLocked(s *session, e Event, by, why string) error {
 		return err
 	}
 	s.State, s.EndedBy, s.Reason, s.Ended = to, by, why, r.clock.Now()
+	delete(r.active, s.ID)
 	r.ended = append(r.ended, s)
 	if len(r.ended) > endedMax {
 		old := r.ended[0]
@@ -247,7 +246,7 @@ func (r *Registry) viewLocked(s *session) Session {
 
 // holderLocked is the authorised session that holds a name.
 func (r *Registry) holderLocked(name string) *session {
-	for _, s := range r.byID {
+	for _, s := range r.active {
 		if s.State == StateAuthorised && s.Name == name {
 			return s
 		}
