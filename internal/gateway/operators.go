@@ -33,29 +33,38 @@ func (g *Gateway) Note(decision, subject, by string) {
 	g.logger.Info("operator decision", "decision", decision, "subject", subject, "by", by)
 }
 
+// CallInfo is one call as the ledger knows it.
+type CallInfo = ledger.Info
+
+// Errors that an operator's listener tells apart.
+var (
+	ErrNoCall        = ledger.ErrNotFound
+	ErrNotUnresolved = ledger.ErrNotUnresolved
+)
+
 // Calls lists the calls that the ledger knows.
-func (g *Gateway) Calls(unresolvedOnly bool) ([]ledger.Info, error) {
+func (g *Gateway) Calls(unresolvedOnly bool) ([]CallInfo, error) {
 	if err := g.vault.Open(); err != nil {
 		return nil, err
 	}
 	return g.ledger.List(unresolvedOnly)
 }
 
-// CallInfo is one call of the ledger.
-func (g *Gateway) CallInfo(id string) (ledger.Info, error) {
+// Call is one call of the ledger.
+func (g *Gateway) Call(id string) (CallInfo, error) {
 	if err := g.vault.Open(); err != nil {
-		return ledger.Info{}, err
+		return CallInfo{}, err
 	}
 	info, ok, err := g.ledger.Get(id)
 	if err == nil && !ok {
-		err = ledger.ErrNotFound
+		err = ErrNoCall
 	}
 	return info, err
 }
 
 // CallDetail is what the record of this run tells of one call: what was asked,
 // where it went, why an answer was refused. It is for a read session.
-func (g *Gateway) CallDetail(i ledger.Info) map[string]any {
+func (g *Gateway) CallDetail(i CallInfo) map[string]any {
 	out := map[string]any{}
 	for _, e := range g.log.Recent() {
 		if e.CallID != i.RequestID || e.Actor != i.Agent {
@@ -86,12 +95,12 @@ var detailKeys = map[string][]string{
 // Resolve ends an unresolved call by what a person found out. The decision is
 // durable in the record before the ledger changes.
 func (g *Gateway) Resolve(ctx context.Context, id string, happened bool, by string) error {
-	info, err := g.CallInfo(id)
+	info, err := g.Call(id)
 	if err != nil {
 		return err
 	}
 	if info.State != ledger.StateUnresolved {
-		return fmt.Errorf("call %s is %s: %w", id, info.State, ledger.ErrNotUnresolved)
+		return fmt.Errorf("call %s is %s: %w", id, info.State, ErrNotUnresolved)
 	}
 	f := resolvedFault(happened)
 	contract, _ := g.Set().Contract(info.Action)
@@ -112,8 +121,15 @@ func resolvedFault(happened bool) *fault.Error {
 	return fault.Newf(fault.UpstreamUnavailable, "a person found that it did not happen")
 }
 
-// Recent returns the events of this run for the journals, oldest first.
-func (g *Gateway) Recent() []auditlog.Event { return g.log.Recent() }
+// ActivityJournal is what every call of this run did, from the one record.
+func (g *Gateway) ActivityJournal() []auditlog.Activity {
+	return auditlog.ActivityJournal(g.log.Recent())
+}
+
+// SessionJournal is what every agent run tried, from the same record.
+func (g *Gateway) SessionJournal() []auditlog.SessionEntry {
+	return auditlog.SessionJournal(g.log.Recent())
+}
 
 // RecordState says how the record is.
 func (g *Gateway) RecordState() auditlog.State { return g.log.State() }

@@ -9,7 +9,7 @@ import (
 
 	"chatelaine/internal/approvals"
 	"chatelaine/internal/fault"
-	"chatelaine/internal/ledger"
+	"chatelaine/internal/gateway"
 	"chatelaine/internal/loopback"
 )
 
@@ -65,13 +65,13 @@ func translate(err error) *apiError {
 			RetryAfter: int(math.Ceil(soon.Wait().Seconds()))}
 	case errors.As(err, &refused) && refused.ProofRefused():
 		return &apiError{status: http.StatusForbidden, Code: "PROOF_REFUSED", Message: "The passphrase is wrong."}
-	case errors.Is(err, approvals.ErrNotFound), errors.Is(err, ledger.ErrNotFound):
+	case errors.Is(err, approvals.ErrNotFound), errors.Is(err, gateway.ErrNoCall):
 		return notFound(err.Error())
 	case errors.Is(err, approvals.ErrDecided):
 		return &apiError{status: http.StatusConflict, Code: "ALREADY_DECIDED", Message: "This card was decided or closed before."}
 	case errors.Is(err, approvals.ErrNewChallenge):
 		return &apiError{status: http.StatusConflict, Code: "CHALLENGE_EXPIRED", Message: "The challenge was used or has lapsed.", Detail: err.Error()}
-	case errors.Is(err, ledger.ErrNotUnresolved):
+	case errors.Is(err, gateway.ErrNotUnresolved):
 		return &apiError{status: http.StatusConflict, Code: "NOT_UNRESOLVED", Message: "There is nothing to resolve.", Detail: err.Error()}
 	case errors.As(err, &coded):
 		return &apiError{status: coded.Status(), Code: string(coded.Code()), Message: coded.Message(), Detail: coded.Error(), Fields: coded.Fields()}

@@ -4,9 +4,7 @@ import (
 	"encoding/base64"
 	"time"
 
-	"chatelaine/internal/auditlog"
 	"chatelaine/internal/gateway"
-	"chatelaine/internal/ledger"
 	"chatelaine/internal/sessions"
 )
 
@@ -143,7 +141,7 @@ type callView struct {
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-func viewCall(i ledger.Info) callView {
+func viewCall(i gateway.CallInfo) callView {
 	v := callView{RequestID: i.RequestID, Action: i.Action, Agent: i.Agent, UID: i.UID, State: i.State.String(), Code: i.Code, Sentence: i.Sentence, ClaimedAt: i.ClaimedAt.UTC()}
 	if !i.FinishedAt.IsZero() {
 		t := i.FinishedAt.UTC()
@@ -175,7 +173,7 @@ func (a *API) calls(c *call) (any, error) {
 // call shows one call; within a read session also what was asked and why an
 // answer was refused.
 func (a *API) call(c *call) (any, error) {
-	i, err := a.g.CallInfo(idParam(c))
+	i, err := a.g.Call(idParam(c))
 	if err != nil {
 		return nil, err
 	}
@@ -338,11 +336,11 @@ func (a *API) explain(c *call) (any, error) {
 }
 
 func (a *API) activity(*call) (any, error) {
-	return map[string]any{"activity": auditlog.ActivityJournal(a.g.Recent())}, nil
+	return map[string]any{"activity": a.g.ActivityJournal()}, nil
 }
 
 func (a *API) sessionJournal(*call) (any, error) {
-	return map[string]any{"sessions": auditlog.SessionJournal(a.g.Recent())}, nil
+	return map[string]any{"sessions": a.g.SessionJournal()}, nil
 }
 
 func (a *API) rejections(*call) (any, error) {
