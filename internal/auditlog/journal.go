@@ -32,3 +32,114 @@ type Decision struct {
 
 // CallRef points from a session to a call.
 type CallRef struct{ CallID, Action, Status string }
+
+// ActivityJournal folds events, in order of sequence, into one entry a call,
+// in order of the calls' first events. Events without a call id are not in it.
+func ActivityJournal(evs []Event) []Activity {
+	index := map[string]int{}
+	var out []Activity
+	for i := range evs {
+		ev := &evs[i]
+		if ev.CallID == "" {
+			continue
+		}
+		at, ok := index[ev.CallID]
+		if !ok {
+			at = len(out)
+			index[ev.CallID] = at
+			out = append(out, Activity{CallID: ev.CallID, FirstSeq: ev.Seq, Started: ev.Wall, Detail: map[string]any{}})
+		}
+		out[at].fold(ev)
+	}
+	return out
+}
+
+// fold adds one event to its call. A later event's word stands.
+func (a *Activity) fold(ev *Event) {
+	set(&a.SessionID, ev.SessionID)
+	set(&a.Actor, ev.Actor)
+	set(&a.Action, ev.Action)
+	set(&a.Target, ev.Target)
+	set(&a.Decision, ev.Decision)
+	set(&a.Rule, ev.Rule)
+	set(&a.Status, ev.Status)
+	a.LastSeq = ev.Seq
+	for k, v := range ev.Detail {
+		a.Detail[k] = v
+	}
+	switch ev.Type {
+	case TypeIntent:
+		a.Intents++
+		a.Unresolved = true
+	case TypeAnswer:
+		a.Answers++
+	case TypeOutcome, TypeReconcile:
+		a.Unresolved, a.Ended = false, ev.Wall
+	case TypeDeny:
+		a.Ended = ev.Wall
+	}
+}
+
+// SessionJournal folds events, in order of sequence, into one entry a session,
+// in order of the sessions' first events. Events without a session id are not
+// in it.
+func SessionJournal(evs []Event) []SessionEntry {
+	index := map[string]int{}
+	var out []SessionEntry
+	for i := range evs {
+		ev := &evs[i]
+		if ev.SessionID == "" {
+			continue
+		}
+		at, ok := index[ev.SessionID]
+		if !ok {
+			at = len(out)
+			index[ev.SessionID] = at
+			out = append(out, SessionEntry{SessionID: ev.SessionID, Opened: ev.Wall, Status: "open", Detail: map[string]any{}})
+		}
+		out[at].fold(ev)
+	}
+	return out
+}
+
+func (s *SessionEntry) fold(ev *Event) {
+	switch ev.Type {
+	case TypeSessionOpen, TypeSessionClose:
+		set(&s.Actor, ev.Actor)
+		for k, v := range ev.Detail {
+			s.Detail[k] = v
+		}
+	case TypeDeny:
+		s.Denied++
+	}
+	if ev.Type == TypeSessionClose {
+		s.Closed, s.Status = ev.Wall, "closed"
+		set(&s.Status, ev.Status)
+	}
+	if ev.Decision != "" {
+		s.Decisions = append(s.Decisions, Decision{
+			Seq: ev.Seq, At: ev.Wall, By: ev.Actor, Decision: ev.Decision, Rule: ev.Rule, CallID: ev.CallID,
+		})
+	}
+	if ev.CallID != "" {
+		s.foldCall(ev)
+	}
+}
+
+func (s *SessionEntry) foldCall(ev *Event) {
+	for i := range s.Calls {
+		if s.Calls[i].CallID == ev.CallID {
+			set(&s.Calls[i].Action, ev.Action)
+			set(&s.Calls[i].Status, ev.Status)
+			return
+		}
+	}
+	s.Calls = append(s.Calls, CallRef{CallID: ev.CallID, Action: ev.Action, Status: ev.Status})
+}
+
+// set keeps the old word when there is no new one.
+func set(s *string, v string) {
+	if v != "" {
+		*s = v
+	}
+}
