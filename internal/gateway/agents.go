@@ -36,11 +36,14 @@ func NewRequestID() string {
 
 // Refusal is the envelope of a refusal outside any action: malformed requests,
 // sessions, unknown routes.
-func (g *Gateway) Refusal(err error) Answer {
+func (g *Gateway) Refusal(err error) Answer { return g.refusalOf("", err) }
+
+// refusalOf is Refusal about the call of a request id.
+func (g *Gateway) refusalOf(id string, err error) Answer {
 	f := fault.From(err)
 	g.metrics.refused.WithLabelValues(string(f.Code())).Inc()
 	g.logger.Info("request refused", "code", f.Code(), "cause", f.Error())
-	return answer(g.envelopeError(nil, NewRequestID(), f), f)
+	return answer(g.envelopeError(nil, readableID(id), f), f)
 }
 
 // ParseCaller reads a caller's JSON strictly, under the caller's limits.
@@ -162,14 +165,14 @@ func viewOf(set *actions.Set, c *actions.Contract) ActionView {
 func (g *Gateway) CallState(ctx context.Context, token string, p Peer, id string, wait time.Duration) Answer {
 	s, err := g.authorised(token, p)
 	if err != nil {
-		return g.Refusal(err)
+		return g.refusalOf(id, err)
 	}
 	c, ok, err := g.ledger.Lookup(ownerOf(s), id)
 	if err != nil {
-		return g.Refusal(err)
+		return g.refusalOf(id, err)
 	}
 	if !ok {
-		return g.Refusal(noSuchCall())
+		return g.refusalOf(id, noSuchCall())
 	}
 	select {
 	case <-c.Done():
@@ -189,14 +192,14 @@ func noSuchCall() *fault.Error { return fault.Newf(fault.NotFound, "no call of t
 func (g *Gateway) CancelCall(token string, p Peer, id string) Answer {
 	s, err := g.authorised(token, p)
 	if err != nil {
-		return g.Refusal(err)
+		return g.refusalOf(id, err)
 	}
 	c, ok, err := g.ledger.Lookup(ownerOf(s), id)
 	if err != nil {
-		return g.Refusal(err)
+		return g.refusalOf(id, err)
 	}
 	if !ok {
-		return g.Refusal(noSuchCall())
+		return g.refusalOf(id, noSuchCall())
 	}
 	contract, _ := g.Set().Contract(c.Action())
 	if err := c.Cancel(g.envelopeError(contract, c.RequestID(), fault.New(fault.Cancelled, nil))); err != nil {

@@ -8,7 +8,6 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -89,7 +88,7 @@ type Gateway struct {
 	refusals refusals
 	events   Hub
 
-	running  sync.WaitGroup
+	running  running
 	draining atomic.Bool
 	// base outlives every request: a call that was armed goes on when its
 	// caller hangs up.
@@ -122,10 +121,8 @@ func (g *Gateway) Set() *actions.Set { return g.set.Load() }
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.draining.Store(true)
 	g.withdrawWaiting()
-	done := make(chan struct{})
-	go func() { g.running.Wait(); close(done) }()
 	select {
-	case <-done:
+	case <-g.running.close():
 		return nil
 	case <-ctx.Done():
 		g.stop()

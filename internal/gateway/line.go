@@ -139,44 +139,41 @@ func (g *Gateway) claim(r routed) (claimed, ledger.Verdict, error) {
 // start hands the claimed call to the daemon: from here on it does not depend
 // on the connection it came by.
 func (g *Gateway) start(c claimed) {
-	g.running.Add(1)
+	if !g.running.enter() {
+		g.lives.drop(c.call)
+		g.stopUnsent(c, fault.Newf(fault.Overloaded, "the daemon is shutting down"))
+		return
+	}
 	go func() {
-		defer g.running.Done()
+		defer g.running.leave()
 		defer g.lives.drop(c.call)
 		g.run(g.base, c)
 	}()
 }
 
 // await answers when the call is done; when it waits for a person, at once or,
-// with wait, after at most that long.
+// with wait, after at most that long. untilDone goes on past wait for a call
+// that needs no person, since that one ends within its own limits.
 func (g *Gateway) await(ctx context.Context, call *ledger.Call, wait time.Duration, untilDone bool) Answer {
-	l := g.lives.get(call)
 	var waits <-chan struct{}
-	if l != nil {
+	if l := g.lives.get(call); l != nil {
 		waits = l.waits
 	}
-	var limit <-chan time.Time
-	if wait > 0 || !untilDone {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		limit = t.C
-	}
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	over, asks := false, false
 	for {
 		select {
 		case <-call.Done():
 			return g.replay(call)
 		case <-waits:
-			if wait <= 0 {
-				return g.pending(call)
-			}
-			waits = nil // a long poll: go on until done or the limit
-			untilDone = false
-		case <-limit:
-			if !untilDone || (l != nil && l.isWaiting()) {
-				return g.pending(call)
-			}
-			limit = nil // it needs no person: it ends within its own limits
+			waits, asks = nil, true
+		case <-limit.C:
+			over = true
 		case <-ctx.Done():
+			return g.pending(call)
+		}
+		if over && (asks || !untilDone) {
 			return g.pending(call)
 		}
 	}

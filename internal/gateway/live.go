@@ -142,3 +142,43 @@ func (p *places) count() int {
 	defer p.mu.Unlock()
 	return p.all
 }
+
+// running counts the calls under way, so that a stop can wait for them. After
+// close no further one enters.
+type running struct {
+	mu     sync.Mutex
+	n      int           // guarded by mu
+	closed bool          // guarded by mu
+	idle   chan struct{} // guarded by mu; closed once closed and n is 0
+}
+
+func (r *running) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.n++
+	return true
+}
+
+func (r *running) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n--; r.n == 0 && r.closed {
+		close(r.idle)
+	}
+}
+
+func (r *running) close() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return r.idle
+	}
+	r.closed, r.idle = true, make(chan struct{})
+	if r.n == 0 {
+		close(r.idle)
+	}
+	return r.idle
+}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"regexp"
 	"sync"
 	"time"
 
@@ -29,11 +30,19 @@ func (g *Gateway) refuse(a Ask, c claimed, err error) Answer {
 	}
 	g.recordRefusal(a, c, f)
 	g.logger.Info("call refused", "action", c.ask.Action, "agent", c.session.Name, "uid", a.Peer.UID, "code", f.Code(), "cause", f.Error())
-	id := a.RequestID
-	if id == "" {
-		id = NewRequestID()
+	return answer(g.envelopeError(c.contract, readableID(a.RequestID), f), f)
+}
+
+// requestIDForm is the form of a caller's request id (docs/http-api.md, "Once").
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{7,63}$`)
+
+// readableID is the caller's id where it has the form, one of the daemon's
+// otherwise: nothing else of the caller's is repeated.
+func readableID(id string) string {
+	if requestIDForm.MatchString(id) {
+		return id
 	}
-	return answer(g.envelopeError(c.contract, id, f), f)
+	return NewRequestID()
 }
 
 func (g *Gateway) recordRefusal(a Ask, c claimed, f *fault.Error) {

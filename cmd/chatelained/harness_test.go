@@ -1,0 +1,406 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json/jsontext"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"chatelaine/internal/client"
+	"chatelaine/internal/contracttest/upstream"
+	"chatelaine/internal/testkit"
+)
+
+// The tests of this package drive the real program: a process of its own, real
+// sockets, a real vault and record on disk, and a real HTTPS server outside.
+
+const (
+	vaultPass    = "vault passphrase of the tests"
+	operatorPass = "operator passphrase of the tests"
+	// planted is the credential that must turn up nowhere but in the outbound
+	// request.
+	planted = "tok-9f3a71c2e85d4b60a1f7-planted"
+)
+
+// binary is chatelained, built once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "chatelained-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "chatelained")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// home is one throw-away installation.
+type home struct {
+	t      testing.TB
+	dir    string
+	places client.Places
+	log    *logBuffer
+	proc   *exec.Cmd
+	up     *upstream.Server
+}
+
+// logBuffer collects what daemons of one home wrote.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.b.Bytes())
+}
+
+// newHome makes an installation whose targets all lie at up. It is initialised,
+// not started. The folder is short: a socket's path has at most 103 bytes.
+func newHome(t testing.TB, up *upstream.Server, caFile string) *home {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "cht")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &home{t: t, dir: dir, log: &logBuffer{}, up: up}
+	h.places = client.Places{Config: filepath.Join(dir, "c"), State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")}
+	t.Cleanup(func() {
+		h.kill()
+		if t.Failed() {
+			t.Logf("daemon log:\n%s", h.log.bytes())
+		}
+		_ = os.RemoveAll(dir)
+	})
+	h.writeConfig(caFile)
+	h.mustInit()
+	return h
+}
+
+func (h *home) writeConfig(caFile string) {
+	h.t.Helper()
+	h.write("c/chatelaine.yaml", "listen: {agent_tcp: off}\nlog: {level: debug}\n")
+	if err := os.CopyFS(filepath.Join(h.places.Config, "contracts"), os.DirFS("../../contracts")); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, name := range []string{"targets.yaml"} {
+		_ = os.Remove(filepath.Join(h.places.Config, "contracts", name))
+	}
+	removeGoFiles(h.t, filepath.Join(h.places.Config, "contracts"))
+	h.write("c/targets.yaml", h.site(caFile))
+}
+
+func removeGoFiles(t testing.TB, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		_ = os.Remove(f)
+	}
+}
+
+// site is the shipped example with every address led to the upstream.
+func (h *home) site(caFile string) string {
+	b, err := os.ReadFile("../../contracts/targets.yaml")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var out []string
+	for _, line := range strings.Split(string(b), "\n") {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "url: https://"); ok {
+			base := ""
+			if i := strings.IndexByte(rest, '/'); i >= 0 {
+				base = rest[i:]
+			}
+			line = fmt.Sprintf("    url: https://%s%s\n    ca: %s\n    allow: [loopback]", h.up.Addr(), base, caFile)
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+func (h *home) write(name, text string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// command runs the program with this home's folders. Extra descriptors hold the
+// texts given, from 3 on.
+func (h *home) command(args []string, fds ...string) *exec.Cmd {
+	h.t.Helper()
+	path, err := binary()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	cmd := exec.Command(path, append([]string{"--config", h.places.Config, "--state", h.places.State, "--runtime", h.places.Runtime}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+h.dir)
+	for _, text := range fds {
+		r, w, err := os.Pipe()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if _, err := w.WriteString(text + "\n"); err != nil {
+			h.t.Fatal(err)
+		}
+		_ = w.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, r)
+		h.t.Cleanup(func() { _ = r.Close() })
+	}
+	return cmd
+}
+
+func (h *home) mustInit() {
+	h.t.Helper()
+	cmd := h.command([]string{"init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", filepath.Join(h.dir, "recovery.key")}, vaultPass, operatorPass)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		h.t.Fatalf("init: %v\n%s", err, out)
+	}
+}
+
+// start runs the daemon and waits until it answers.
+func (h *home) start() {
+	h.t.Helper()
+	cmd := h.command([]string{"serve"})
+	cmd.Stdout, cmd.Stderr = h.log, h.log
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.proc = cmd
+	op := h.operator()
+	defer op.Close()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := op.Status(h.ctx()); err == nil {
+			return
+		}
+		if time.Now().After(end) || cmd.ProcessState != nil {
+			h.t.Fatalf("the daemon did not come up\n%s", h.log.bytes())
+		}
+	}
+}
+
+// open starts the daemon and unlocks it.
+func (h *home) open() {
+	h.t.Helper()
+	h.start()
+	h.unlock()
+}
+
+func (h *home) unlock() {
+	h.t.Helper()
+	op := h.operator()
+	defer op.Close()
+	if _, err := op.Unlock(h.ctx(), vaultPass); err != nil {
+		h.t.Fatalf("unlock: %v", err)
+	}
+}
+
+// kill is kill -9.
+func (h *home) kill() {
+	if h.proc == nil {
+		return
+	}
+	_ = h.proc.Process.Kill()
+	_ = h.proc.Wait()
+	h.proc = nil
+}
+
+// stop asks the daemon to end and returns how it did.
+func (h *home) stop() error {
+	h.t.Helper()
+	if h.proc == nil {
+		return errors.New("not running")
+	}
+	_ = h.proc.Process.Signal(syscall.SIGTERM)
+	err := h.proc.Wait()
+	h.proc = nil
+	return err
+}
+
+func (h *home) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	h.t.Cleanup(cancel)
+	return ctx
+}
+
+func (h *home) operator() *client.Operator {
+	return client.NewOperator(h.places.OperatorSocket(), client.OwnAndRoot(), "test")
+}
+
+// proof answers a fresh challenge with the operator passphrase. The daemon takes
+// one try a second; a test that proves several things waits for it.
+func (h *home) proof(op *client.Operator, operation, subject string) client.Proof {
+	h.t.Helper()
+	ch, err := op.Challenge(h.ctx(), operation, subject)
+	if err != nil {
+		h.t.Fatalf("challenge %s: %v", operation, err)
+	}
+	p, err := ch.Prove([]byte(operatorPass))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
+// patiently repeats what the daemon calls too soon.
+func patiently(f func() error) error {
+	for {
+		err := f()
+		if client.CodeOf(err) != client.ProofTooSoon {
+			return err
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// put stores the planted credential for the identities.
+func (h *home) put(names ...string) {
+	h.t.Helper()
+	op := h.operator()
+	defer op.Close()
+	for _, name := range names {
+		err := patiently(func() error {
+			_, err := op.PutIdentity(h.ctx(), name, client.PutIdentity{Secret: []byte(planted), Proof: h.proof(op, client.OpIdentityPut, name)})
+			return err
+		})
+		if err != nil {
+			h.t.Fatalf("put %s: %v", name, err)
+		}
+	}
+}
+
+// agent opens a session and has it authorised.
+func (h *home) agent(name string) *client.Agent {
+	h.t.Helper()
+	a, err := client.NewAgent(client.AgentOptions{Socket: h.places.AgentSocket(), Owners: client.OwnAndRoot(), UserAgent: "test"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(a.Close)
+	s, err := a.OpenSession(h.ctx(), name, "self")
+	if err != nil {
+		h.t.Fatalf("session: %v", err)
+	}
+	a.SetToken(s.Token)
+	op := h.operator()
+	defer op.Close()
+	if err := patiently(func() error { return op.Authorize(h.ctx(), s.ID, h.proof(op, client.OpAuthorize, s.ID)) }); err != nil {
+		h.t.Fatalf("authorize: %v", err)
+	}
+	return a
+}
+
+// approve decides the one open card.
+func (h *home) approve() client.Card {
+	h.t.Helper()
+	op := h.operator()
+	defer op.Close()
+	card := h.openCard(op)
+	var decided client.Card
+	err := patiently(func() error {
+		ch, err := op.ApprovalChallenge(h.ctx(), card.ID)
+		if err != nil {
+			return err
+		}
+		p, err := ch.Prove([]byte(operatorPass))
+		if err != nil {
+			return err
+		}
+		decided, err = op.Approve(h.ctx(), card.ID, p)
+		return err
+	})
+	if err != nil {
+		h.t.Fatalf("approve: %v", err)
+	}
+	return decided
+}
+
+// openCard waits for exactly one open card.
+func (h *home) openCard(op *client.Operator) client.Card {
+	h.t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		cards, err := op.Approvals(h.ctx())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var open []client.Card
+		for _, c := range cards {
+			if c.State == "open" {
+				open = append(open, c)
+			}
+		}
+		if len(open) == 1 {
+			return open[0]
+		}
+	}
+	h.t.Fatal("no open card")
+	return client.Card{}
+}
+
+// call performs an action and returns the envelope.
+func (h *home) call(a *client.Agent, action, id, input string) client.Envelope {
+	h.t.Helper()
+	e, err := a.Call(h.ctx(), action, client.CallRequest{Input: jsontext.Value(input), RequestID: id})
+	if err != nil {
+		h.t.Fatalf("call %s: %v", action, err)
+	}
+	return e
+}
+
+func code(e client.Envelope) string {
+	if e.OK {
+		return "OK"
+	}
+	return string(e.Err.Code)
+}
+
+// release is a good answer of the deployment service, observed now.
+func release(environment, version string) upstream.Answer {
+	return upstream.JSON(201, fmt.Sprintf(
+		`{"deployment_id":"dep_8f2k1m9q","project_id":"shop-api","environment":%q,"version":%q,"state":"queued","observed_at":%q}`,
+		environment, version, time.Now().UTC().Format(time.RFC3339)))
+}
+
+const deployTest = `{"service":"api","environment":"test","version":"2.14.3","reason":"fixes payment retries"}`
+const deployProd = `{"service":"api","environment":"production","version":"2.14.3","reason":"fixes payment retries"}`
+
+// rig is a home with a running, unlocked daemon and one script of the upstream.
+func rig(t testing.TB, script upstream.Script) *home {
+	t.Helper()
+	ca := testkit.CA(t)
+	up := testkit.HTTPS(t, ca, script)
+	return newHome(t, up, testkit.CAFile(t, ca))
+}
