@@ -141,6 +141,7 @@ func (a *API) issue(op approvals.Operation) (any, error) {
 }
 
 // approve carries its proof to the desk, which checks it over the card itself.
+// The decision is durable before anything is sent: the intent names it.
 func (a *API) approve(c *call) (any, error) {
 	if err := c.only(); err != nil {
 		return nil, err
@@ -150,17 +151,11 @@ func (a *API) approve(c *call) (any, error) {
 		return nil, err
 	}
 	id := idParam(c)
-	card, ok := a.desk.Card(id)
-	if !ok {
-		return nil, approvals.ErrNotFound
-	}
-	if err := a.g.Record(c.r.Context(), "approve", id, c.by, map[string]any{"request_id": card.CallID, "proof": p.Kind}); err != nil {
-		return nil, err
-	}
 	if err := a.desk.Approve(id, p, c.by); err != nil {
 		a.g.Note("approve refused", id, c.by)
 		return nil, err
 	}
+	a.g.Note("approve", id, c.by)
 	return a.card(c)
 }
 
