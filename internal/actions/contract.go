@@ -37,7 +37,7 @@ type Contract struct {
 	exceptions []exception
 
 	targets []string // that list the action, sorted
-	readers map[string]*validate.Reader
+	reader  *validate.Reader
 	places  places
 }
 

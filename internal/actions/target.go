@@ -16,6 +16,7 @@ type Target struct {
 	actions       map[string]bool
 	effects       []Effect
 	ask           Ask // zero where the target takes reads only and says nothing
+	identityAsk   Ask
 	caFile        string
 	caPEM         []byte
 	caDigest      string

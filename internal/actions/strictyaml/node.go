@@ -6,7 +6,10 @@
 // it imports nothing of ours.
 package strictyaml
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Kind says what a node is.
 type Kind uint8
@@ -116,3 +119,6 @@ func (n *Node) Value() any {
 	}
 	return nil
 }
+
+// Broken returns the keys of the mapping whose value was refused and reported.
+func (n *Node) Broken() []string { return slices.Clone(n.broken) }

@@ -262,6 +262,9 @@ func (f *File) mapping(at Pos, values []*ast.MappingValueNode, depth int) *Node 
 func (f *File) key(k ast.MapKeyNode) (string, Pos, bool) {
 	t := k.GetToken()
 	at := posOf(t)
+	if t != nil && t.Type == token.NullType && t.Value == "null" {
+		return t.Value, at, true // a pick has a key of that name
+	}
 	n := f.scalarOf(t)
 	if n == nil {
 		return "", at, false

@@ -1,0 +1,227 @@
+package actions
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"chatelaine/internal/actions/strictyaml"
+	"chatelaine/internal/validate"
+)
+
+var errTooMany = fmt.Errorf("more than %d folders", maxContracts)
+
+func hexDigest(d [32]byte) string { return hex.EncodeToString(d[:]) }
+
+// unlistedName bounds a list's input while no site file is known.
+const unlistedName = 64
+
+// bind finishes a contract against a site file: it fills lists in, holds the
+// contract to its targets and compiles everything. st is nil where only the
+// contract itself is read.
+func (d *draft) bind(st *site) {
+	doc := map[string]any{"contract": d.root.Value()}
+	d.fillList(st, doc)
+	if st != nil {
+		d.bindTargets(st)
+	}
+	if d.schemaLint(d.inputNode, d.c.inputDoc, validate.UseInput) {
+		s, err := validate.CompileSchema("input", d.c.inputDoc)
+		if err != nil {
+			d.bad(d.inputNode.Pos, "schema", "", "the input schema does not compile: %v", err)
+		}
+		d.c.inputSchema = s
+	}
+	d.compileReader()
+	if len(d.f.Problems()) > 0 {
+		return
+	}
+	d.c.digest = digest("contract", doc)
+	env, err := envelopeSchema(d.c)
+	if err != nil {
+		d.bad(d.root.Pos, "schema", "", "the schema of this action's answers does not compile: %v", err)
+	}
+	d.c.envelope = env
+	d.c.places = d.remember()
+}
+
+// fillList puts the names of the operator's list into the input schema.
+func (d *draft) fillList(st *site, doc map[string]any) {
+	r := d.c.route
+	if r.list == "" {
+		return
+	}
+	s, _, _ := d.in.property(d.in.root, r.by[0])
+	if st == nil {
+		s["maxLength"] = number(&strictyaml.Node{Text: itoa(unlistedName)})
+		return
+	}
+	l := st.lists[r.list]
+	if l == nil {
+		d.bad(d.root.Get("route").Get("list").Pos, "list-unknown", strictyaml.DidYouMean(r.list, slices.Sorted(maps.Keys(st.lists))), "the site file has no list %q", r.list)
+		return
+	}
+	names := []any{}
+	for _, k := range slices.Sorted(maps.Keys(l.entries)) {
+		names = append(names, k)
+		e := l.entries[k]
+		d.c.route.cases = append(d.c.route.cases, routeCase{
+			values: []any{k}, target: e.target, with: e.with, pos: d.root.Get("route").Get("list").Pos,
+		})
+	}
+	s["enum"] = names
+	doc["list"] = st.listDocs[r.list]
+}
+
+func (d *draft) compileReader() {
+	rd, err := validate.Compile(d.c.action, validate.ReaderSpec{
+		Change: d.c.effect != Read, Rows: d.c.request.rows, Result: d.c.resultDoc,
+		Display: d.c.display, Checks: d.c.checks,
+	})
+	if err != nil {
+		d.bad(d.requestNode.Get("outcomes").Pos, "outcome", "", "the outcomes cannot be used: %v", err)
+		return
+	}
+	d.c.reader = rd
+}
+
+// bindTargets looks at every target that the route can end at.
+func (d *draft) bindTargets(st *site) {
+	told := map[string]bool{}
+	reach := map[string]bool{}
+	for _, c := range d.c.route.cases {
+		t := st.targets[c.target]
+		if t == nil {
+			if !told[c.target] {
+				st.unknownTarget(d.f, c.pos, c.target)
+			}
+			told[c.target] = true
+			continue
+		}
+		d.bindConstants(c, t, told)
+		if !t.AllowsAction(d.c.action) {
+			continue // the operator does not let it go there; a call is refused
+		}
+		reach[t.name] = true
+		if !told["target\x00"+t.name] {
+			told["target\x00"+t.name] = true
+			d.bindTarget(c, t, st)
+		}
+	}
+	d.c.targets = slices.Sorted(maps.Keys(reach))
+}
+
+// bindTarget holds the contract to what one target takes.
+func (d *draft) bindTarget(c routeCase, t *Target, st *site) {
+	step := d.c.request
+	if !t.AllowsEffect(d.c.effect) {
+		d.bad(c.pos, "effect-ceiling", "the operator writes effects there", "the target %q does not take the effect %s", t.name, d.c.effect)
+	}
+	if step.reads != "" && (!step.path.constant() || !t.readByPost[step.path.text]) {
+		d.bad(step.path.pos, "read-by-post", "the operator lists the exact path there under read_by_post", "the target %q does not list this path as one that reads by POST", t.name)
+	}
+	id := st.identities[t.identity]
+	for _, h := range step.headers {
+		switch {
+		case id != nil && h.name == id.headerName:
+			d.bad(step.headerPos(h), "header-refused", "", "the header %s belongs to the identity of the target %q", h.name, t.name)
+		case t.headers[h.name] != "":
+			d.bad(step.headerPos(h), "header-refused", "", "the target %q sets the header %s itself", t.name, h.name)
+		case !slices.Contains(headerAllowList, h.name) && !t.versionHeader[h.name]:
+			d.bad(step.headerPos(h), "header-refused", "allowed are "+strings.Join(headerAllowList, ", ")+" and those the target names under version_headers", "a contract cannot set the header %s at the target %q", h.name, t.name)
+		}
+	}
+	if h := d.c.idem.header; h != "" && (id != nil && id.headerName == h || t.headers[h] != "") {
+		d.bad(d.root.Get("idempotency").Pos, "header-refused", "", "the header %s is taken at the target %q", h, t.name)
+	}
+	if id != nil && t.headers[id.headerName] != "" {
+		d.bad(c.pos, "header-refused", "", "the target %q sets the header of its own identity", t.name)
+	}
+	for _, seg := range step.path.segments {
+		for _, p := range seg {
+			if p.mode == '%' && !t.keepsSlash {
+				d.bad(step.path.pos, "escaped-slash", "the operator writes keeps_escaped_slash: true where the remote system keeps %2F apart", "{%s%%} needs the target %q to keep an escaped slash", p.path, t.name)
+			}
+		}
+	}
+}
+
+func (s stepSpec) headerPos(m valueMember) strictyaml.Pos { return m.node.pos }
+
+// bindConstants checks every target.x of the contract for one case.
+func (d *draft) bindConstants(c routeCase, t *Target, told map[string]bool) {
+	r := Route{target: t, with: c.with}
+	for name := range c.with {
+		if _, both := t.with[name]; both {
+			d.tell(told, c.pos, "with", "", "the constant %q stands in the route and at the target %q", name, t.name)
+		}
+	}
+	for _, u := range d.uses {
+		v, ok := r.With(u.path)
+		if !ok {
+			d.tell(told, u.pos, "value-path", "write it under `with` in the route or at the target", "there is no target.%s for the target %q", u.path, t.name)
+			continue
+		}
+		if !kindOf(v).fits(u.want) {
+			d.tell(told, u.pos, "value-type", "", "target.%s is %s at the target %q; this place needs %s", u.path, kindOf(v), t.name, u.want)
+			continue
+		}
+		if u.mode == 0 {
+			continue
+		}
+		if _, err := operatorPath(v, u.mode); err != nil {
+			d.tell(told, u.pos, "path", "", "target.%s cannot stand in a path: %v", u.path, err)
+		}
+	}
+}
+
+// tell reports a problem once, however many cases have it.
+func (d *draft) tell(told map[string]bool, at strictyaml.Pos, rule, hint, format string, args ...any) {
+	key := fmt.Sprint(at, rule, fmt.Sprintf(format, args...))
+	if !told[key] {
+		told[key] = true
+		d.bad(at, rule, hint, format, args...)
+	}
+}
+
+// places remembers where things stand, for the lint.
+type places struct {
+	file       string
+	root       strictyaml.Pos
+	sentence   strictyaml.Pos
+	success    []strictyaml.Pos // of each row
+	inputs     map[string]strictyaml.Pos
+	results    map[string]strictyaml.Pos
+	failures   map[string]strictyaml.Pos
+	exceptions map[string]strictyaml.Pos
+	codeUses   map[string]bool
+}
+
+func (d *draft) remember() places {
+	p := places{
+		file: d.f.Name(), root: d.root.Pos, sentence: d.c.approval.pos, success: d.c.request.rowPos,
+		inputs: keyPlaces(d.inputNode.Get("properties")), results: keyPlaces(d.resultNode.Get("properties")),
+		failures: keyPlaces(d.root.Get("failures")), exceptions: map[string]strictyaml.Pos{}, codeUses: d.codeUses,
+	}
+	if n := d.root.Get("exceptions"); n != nil {
+		for _, it := range n.Items {
+			p.exceptions[it.Get("rule").Text] = it.Pos
+		}
+	}
+	return p
+}
+
+func keyPlaces(n *strictyaml.Node) map[string]strictyaml.Pos {
+	out := map[string]strictyaml.Pos{}
+	if n != nil {
+		for _, m := range n.Members {
+			out[m.Key] = m.KeyPos
+		}
+	}
+	return out
+}
+
+var errUnusable = errors.New("a value that was not loaded")

@@ -1,0 +1,115 @@
+package actions
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chatelaine/internal/actions/strictyaml"
+)
+
+// contractFile is the name of a contract in its folder.
+const contractFile = "contract.yaml"
+
+// maxContracts bounds one set.
+const maxContracts = 1000
+
+// LoadSet reads the site file and every contract folder under contractsDir. It
+// gives a whole set, or all mistakes of all files.
+func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
+	s := loadSite(sitePath)
+	problems := slices.Clone(s.f.Problems())
+	dirs, err := contractDirs(contractsDir)
+	if err != nil {
+		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error()})
+		return nil, problems.Sort()
+	}
+	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists}
+	siteGood := len(problems) == 0
+	for _, dir := range dirs {
+		d := readContract(dir)
+		if siteGood && len(d.f.Problems()) == 0 {
+			d.bind(s)
+		}
+		if ps := d.f.Problems(); len(ps) > 0 {
+			problems = append(problems, ps...)
+			continue
+		}
+		set.contracts[d.c.action] = d.c
+	}
+	if len(problems) > 0 {
+		return nil, problems.Sort()
+	}
+	set.seal(s)
+	return set, nil
+}
+
+// contractDirs lists the contract folders: every folder but hidden ones. Other
+// files may lie beside them (the shipped site file does).
+func contractDirs(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(out) > maxContracts {
+		return nil, errTooMany
+	}
+	return out, nil
+}
+
+// LoadContract reads one contract folder without a site file: what depends on
+// targets and lists is not checked, and an input that a list will fill stays
+// plain text.
+func LoadContract(dir string) (*Contract, Problems) {
+	d := readContract(dir)
+	if len(d.f.Problems()) == 0 {
+		d.bind(nil)
+	}
+	if ps := d.f.Problems(); len(ps) > 0 {
+		return nil, ps
+	}
+	return d.c, nil
+}
+
+func readContract(dir string) *draft {
+	f := readFile(filepath.Join(dir, contractFile), strictyaml.Limits{})
+	d := &draft{f: f, c: &Contract{dir: dir}, codeUses: map[string]bool{}}
+	if len(f.Problems()) > 0 && f.Root() == nil {
+		return d
+	}
+	if len(f.Problems()) == 1 && f.Problems()[0].Rule == "file" {
+		return d
+	}
+	d.decode()
+	if name := filepath.Base(dir); d.c.action != "" && d.c.action != name {
+		d.bad(d.root.Get("action").Pos, "action", "", "the action is called %q, its folder %q", d.c.action, name)
+	}
+	return d
+}
+
+// parseContract reads a contract's bytes, for tests and fuzzing.
+func parseContract(name string, b []byte) *draft {
+	d := &draft{f: strictyaml.Parse(name, b, strictyaml.Limits{}), c: &Contract{}, codeUses: map[string]bool{}}
+	d.decode()
+	return d
+}
+
+// seal takes the set's digest.
+func (s *Set) seal(st *site) {
+	contracts := map[string]any{}
+	for name, c := range s.contracts {
+		contracts[name] = hexDigest(c.digest)
+	}
+	s.digest = digest("set", map[string]any{"contracts": contracts, "site": hexDigest(st.digest)})
+}

@@ -1,0 +1,118 @@
+package actions
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+// Shapes of the names that contracts and the site file give.
+var (
+	actionName   = regexp.MustCompile(`^[a-z][a-z0-9_]{2,63}$`)
+	inputName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	memberName   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	targetName   = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
+	listKey      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	codeName     = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,63}$`)
+	semanticVers = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
+)
+
+// forbiddenInputWords are the words that no input's name contains: an input
+// with such a name chooses a place, an identity or a command.
+var forbiddenInputWords = []string{
+	"url", "uri", "host", "endpoint", "path", "header", "headers", "method", "command", "cmd", "args", "flags",
+	"credential", "token", "account", "profile", "region", "proxy", "script", "query",
+}
+
+// forbiddenWord returns the forbidden word in a name, "" where there is none.
+// Plurals count, and so do words written together with digits.
+func forbiddenWord(name string) string {
+	for _, w := range words(name) {
+		w = strings.Trim(w, "0123456789")
+		for _, f := range forbiddenInputWords {
+			if w == f || w == f+"s" || w == f+"es" || w == strings.TrimSuffix(f, "s") || w == f+"name" {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+// words splits a name in any case style into lower-case words.
+func words(name string) []string {
+	var out []string
+	var cur []rune
+	flush := func() {
+		if len(cur) > 0 {
+			out = append(out, strings.ToLower(string(cur)))
+			cur = nil
+		}
+	}
+	rs := []rune(name)
+	for i, r := range rs {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+			continue
+		case unicode.IsUpper(r) && i > 0:
+			lowerBefore := unicode.IsLower(rs[i-1]) || unicode.IsDigit(rs[i-1])
+			lowerAfter := i+1 < len(rs) && unicode.IsLower(rs[i+1])
+			if lowerBefore || lowerAfter && unicode.IsUpper(rs[i-1]) {
+				flush()
+			}
+		}
+		cur = append(cur, r)
+	}
+	flush()
+	return out
+}
+
+// forbiddenMember says whether a body member or query key may not hold an
+// input: a remote system would take its value for a program or a place.
+func forbiddenMember(name string) bool {
+	ws := words(name)
+	snake := strings.Join(ws, "_")
+	switch snake {
+	case "query", "mutation", "script", "command", "sql", "jql", "expression", "template", "url", "uri", "endpoint", "host":
+		return true
+	}
+	for _, begin := range []string{"callback", "webhook", "redirect", "endpoint"} {
+		if strings.HasPrefix(snake, begin) || strings.HasPrefix(strings.ReplaceAll(snake, "_", ""), begin) {
+			return true
+		}
+	}
+	return strings.HasSuffix(snake, "_url") || strings.HasSuffix(snake, "_uri")
+}
+
+// overridingMember says whether a query or form key changes what the request is
+// or for whom; it is refused even with a constant.
+func overridingMember(name string) bool {
+	n := strings.ToLower(name)
+	return n == "_method" || n == "sudo"
+}
+
+// headerAllowList are the headers that every contract may set.
+var headerAllowList = []string{"Accept", "Accept-Language", "If-Match", "If-None-Match", "Prefer", "User-Agent"}
+
+// refusedHeaders may be set by nobody but the executor and the vault; those
+// that end in * are beginnings.
+var refusedHeaders = []string{
+	"host", "content-length", "content-type", "content-encoding", "cookie", "cookie2", "set-cookie", "authorization",
+	"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "accept-encoding",
+	"x-http-method*", "x-method-override", "impersonate-*", "sudo", "x-remote-user", "x-forwarded*", "forwarded",
+	"proxy-*", "x-on-behalf-of", "x-original-*", "x-rewrite-*", "range", "x-real-ip",
+}
+
+func refusedHeader(name string) bool {
+	n := strings.ToLower(name)
+	return slices.ContainsFunc(refusedHeaders, func(r string) bool {
+		if begin, ok := strings.CutSuffix(r, "*"); ok {
+			return strings.HasPrefix(n, begin)
+		}
+		return n == r
+	})
+}

@@ -1,0 +1,383 @@
+package actions
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"chatelaine/internal/actions/strictyaml"
+)
+
+// pathTemplate is a request path whose segments are constants and placeholders.
+// Nothing that a caller says is escaped into it: what does not fit is refused.
+type pathTemplate struct {
+	text     string
+	pos      strictyaml.Pos
+	segments [][]pathPart
+}
+
+// pathPart is a constant or a placeholder of one segment.
+type pathPart struct {
+	lit  string
+	path string // input.x, target.x, call.x
+	mode byte   // 's' one segment, '/' several, '%' one with %2F
+}
+
+var (
+	placeholder = regexp.MustCompile(`^[a-z_]+(?:\.[A-Za-z0-9_-]+)+$`)
+	// segmentText is what a URL's path may hold without an escape, less ";",
+	// which some servers take for the end of a name.
+	segmentText = regexp.MustCompile(`^[A-Za-z0-9._~!$&'()*+,=:@-]*$`)
+)
+
+// parsePath reads a template.
+func (d *draft) parsePath(n *strictyaml.Node) *pathTemplate {
+	text, ok := d.f.Text(n, "path")
+	if !ok {
+		return nil
+	}
+	before := len(d.f.Problems())
+	t := &pathTemplate{text: text, pos: n.Pos}
+	if !strings.HasPrefix(text, "/") {
+		d.bad(n.Pos, "path", "", "a path begins with /")
+		return nil
+	}
+	parts := strings.Split(text[1:], "/")
+	for i, seg := range parts {
+		if seg == "" && !(i == len(parts)-1) {
+			d.bad(n.Pos, "path", "", "a path has no empty segment")
+			continue
+		}
+		t.segments = append(t.segments, d.segment(n, seg, i))
+	}
+	if len(d.f.Problems()) > before {
+		return nil
+	}
+	return t
+}
+
+func (d *draft) segment(n *strictyaml.Node, seg string, index int) []pathPart {
+	var out []pathPart
+	rest := seg
+	for rest != "" {
+		lit, after, open := strings.Cut(rest, "{")
+		if lit != "" {
+			if !segmentText.MatchString(lit) {
+				d.bad(n.Pos, "path", "write letters, digits and - . _ ~; other text belongs to a constant of the target", "the path holds a character that a path cannot have as it is")
+			}
+			out = append(out, pathPart{lit: lit})
+		}
+		if !open {
+			break
+		}
+		inside, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			d.bad(n.Pos, "path", "", "a placeholder has no end")
+			return nil
+		}
+		if p, ok := d.placeholder(n, inside, index, seg == "{"+inside+"}"); ok {
+			out = append(out, p)
+		}
+		rest = tail
+	}
+	if seg == "." || seg == ".." {
+		d.bad(n.Pos, "path", "", "a path has no segment . or ..")
+	}
+	return out
+}
+
+func (d *draft) placeholder(n *strictyaml.Node, inside string, index int, whole bool) (pathPart, bool) {
+	p := pathPart{path: inside, mode: 's'}
+	if s, ok := strings.CutSuffix(inside, "..."); ok {
+		p.path, p.mode = s, '/'
+	} else if s, ok := strings.CutSuffix(inside, "%"); ok {
+		p.path, p.mode = s, '%'
+	}
+	if !placeholder.MatchString(p.path) {
+		d.bad(n.Pos, "path", "such as {input.name}, {target.name...} or {target.name%}", "{%s} is no placeholder", inside)
+		return p, false
+	}
+	if p.mode == '/' && !whole {
+		d.bad(n.Pos, "path", "", "{%s} must fill its segment alone", inside)
+		return p, false
+	}
+	root, rest, _ := strings.Cut(p.path, ".")
+	switch root {
+	case "input":
+		return p, d.pathInput(n, p, rest, index)
+	case "target":
+		d.uses = append(d.uses, targetUse{path: rest, want: kindScalar, mode: p.mode, pos: n.Pos})
+		return p, true
+	case "call":
+		if p.mode == 's' && (p.path == "call.id" || p.path == "call.idempotency_key") {
+			return p, true
+		}
+	}
+	if !d.path(n.Pos, p.path, kindAny, false, nil) {
+		return p, false
+	}
+	d.bad(n.Pos, "path", "", "{%s} cannot stand in a path", inside)
+	return p, false
+}
+
+// pathInput holds an input in a path to an enum, a bounded whole number or an
+// anchored pattern over letters, digits, dot, underscore and hyphen.
+func (d *draft) pathInput(n *strictyaml.Node, p pathPart, rest string, index int) bool {
+	if !d.inputPath(n.Pos, rest, kindScalar, false) {
+		return false
+	}
+	s, _, _ := d.in.property(d.in.root, rest)
+	slash := p.mode != 's'
+	const hint = "give it an enum, or an anchored pattern over [A-Za-z0-9._-]"
+	if slash && schemaKind(s) == kindText && index == 0 && !beginsWithFolder(s) {
+		d.bad(n.Pos, "path-folder", "begin the template or the input's pattern with a constant folder", "%s may hold / and stands at the root", p.path)
+		return false
+	}
+	if vs, ok := s["enum"].([]any); ok {
+		return d.pathEnum(n, p, vs, slash)
+	}
+	if v, ok := s["const"]; ok {
+		return d.pathEnum(n, p, []any{v}, slash)
+	}
+	switch schemaKind(s) {
+	case kindNumber:
+		low, hasLow := s["minimum"].(json.Number)
+		_, hasHigh := s["maximum"].(json.Number)
+		if s["type"] != "integer" || !hasLow || !hasHigh || strings.HasPrefix(string(low), "-") {
+			d.bad(n.Pos, "path-input", "give it type: integer with minimum (0 or more) and maximum", "%s is no bounded whole number", p.path)
+			return false
+		}
+		return true
+	case kindText:
+		pattern, _ := s["pattern"].(string)
+		if pattern != "" && overAlphabet(pattern, pathRune(slash)) {
+			return true
+		}
+		if pattern == "" && d.isListInput(rest) {
+			return true // the list's names become its enum
+		}
+		d.bad(n.Pos, "path-input", hint, "%s in a path may hold more than a path's name", p.path)
+		return false
+	}
+	d.bad(n.Pos, "path-input", hint, "%s cannot stand in a path", p.path)
+	return false
+}
+
+func (d *draft) pathEnum(n *strictyaml.Node, p pathPart, values []any, slash bool) bool {
+	for _, v := range values {
+		if _, err := pathValue(v, p.mode); err != nil {
+			d.bad(n.Pos, "path-input", "", "%s has a value that cannot stand in a path", p.path)
+			return false
+		}
+	}
+	return true
+}
+
+// beginsWithFolder says whether an input's pattern begins with a constant
+// folder, or its enum's values all stand in one.
+func beginsWithFolder(s map[string]any) bool {
+	if _, ok := s["enum"]; ok {
+		return true // every value was written by the author
+	}
+	pattern, _ := s["pattern"].(string)
+	folder, _, ok := strings.Cut(strings.TrimPrefix(pattern, "^"), "/")
+	return ok && strings.HasPrefix(pattern, "^") && folder != "" && regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(folder)
+}
+
+func pathRune(slash bool) func(rune) bool {
+	return func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			r == '.' || r == '_' || r == '-' || slash && r == '/'
+	}
+}
+
+// overAlphabet says whether an anchored pattern matches only texts made of the
+// allowed characters.
+func overAlphabet(pattern string, allowed func(rune) bool) bool {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil || re.Op != syntax.OpConcat || len(re.Sub) < 2 {
+		return false
+	}
+	last := len(re.Sub) - 1
+	if re.Sub[0].Op != syntax.OpBeginText || re.Sub[last].Op != syntax.OpEndText {
+		return false
+	}
+	for _, sub := range re.Sub[1:last] {
+		if !onlyRunes(sub, allowed) {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyRunes is overAlphabet without the anchors.
+func onlyRunes(re *syntax.Regexp, allowed func(rune) bool) bool {
+	switch re.Op {
+	case syntax.OpEmptyMatch:
+		return true
+	case syntax.OpLiteral:
+		for _, r := range re.Rune {
+			if !allowed(r) {
+				return false
+			}
+		}
+		return re.Flags&syntax.FoldCase == 0
+	case syntax.OpCharClass:
+		for i := 0; i < len(re.Rune); i += 2 {
+			if re.Rune[i+1] > 0x7f {
+				return false
+			}
+			for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+				if !allowed(r) {
+					return false
+				}
+			}
+		}
+		return true
+	case syntax.OpCapture, syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat, syntax.OpConcat, syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			if !onlyRunes(sub, allowed) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// pathValue renders one value for a path, or says why it cannot. It is applied
+// to every value again at each call, whatever the schema promised.
+func pathValue(v any, mode byte) (string, error) {
+	var s string
+	switch v := v.(type) {
+	case string:
+		s = v
+	case json.Number:
+		text, err := decimalText(v)
+		if err != nil || strings.ContainsAny(text, "-.") {
+			return "", fmt.Errorf("not a whole number of 0 or more")
+		}
+		s = text
+	default:
+		return "", fmt.Errorf("not a text or a number")
+	}
+	parts := []string{s}
+	if mode != 's' {
+		parts = strings.Split(s, "/")
+	}
+	for _, p := range parts {
+		switch {
+		case p == "":
+			return "", fmt.Errorf("empty")
+		case p == "." || p == "..":
+			return "", fmt.Errorf("a dot segment")
+		case !segmentText.MatchString(p):
+			return "", fmt.Errorf("a character that a path cannot have")
+		}
+	}
+	if mode == '%' {
+		return strings.Join(parts, "%2F"), nil
+	}
+	return s, nil
+}
+
+// operatorPath renders one of the operator's constants, which are escaped.
+func operatorPath(v any, mode byte) (string, error) {
+	s, ok := v.(string)
+	if !ok {
+		return pathValue(v, mode)
+	}
+	parts := strings.Split(s, "/")
+	for i, p := range parts {
+		if p == "" || p == "." || p == ".." || strings.ContainsAny(p, "\\\x00\r\n") {
+			return "", fmt.Errorf("empty or a dot segment")
+		}
+		parts[i] = url.PathEscape(p)
+	}
+	if mode == '/' {
+		return strings.Join(parts, "/"), nil
+	}
+	return strings.Join(parts, "%2F"), nil
+}
+
+// pathError says which input made a path impossible; input is "" where it was
+// none.
+type pathError struct {
+	input string
+	cause error
+}
+
+func (e *pathError) Error() string { return "the path cannot be built: " + e.cause.Error() }
+func (e *pathError) Unwrap() error { return e.cause }
+
+// build fills the template. It returns the escaped path, without base path.
+func (t *pathTemplate) build(e env) (string, error) {
+	var b strings.Builder
+	for _, seg := range t.segments {
+		b.WriteByte('/')
+		text, from, err := fillSegment(seg, e)
+		if err != nil {
+			return "", &pathError{from, err}
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+func fillSegment(seg []pathPart, e env) (text, from string, err error) {
+	for _, p := range seg {
+		if p.path == "" {
+			text += p.lit
+			continue
+		}
+		v, ok := e.lookup(p.path)
+		if !ok {
+			return "", "", fmt.Errorf("%s is absent", p.path)
+		}
+		var s string
+		if rest, isInput := strings.CutPrefix(p.path, "input."); isInput {
+			from = rest
+			s, err = pathValue(v, p.mode)
+		} else if strings.HasPrefix(p.path, "target.") {
+			s, err = operatorPath(v, p.mode)
+		} else {
+			s, err = pathValue(v, p.mode)
+		}
+		if err != nil {
+			return "", from, fmt.Errorf("%s: %w", p.path, err)
+		}
+		text += s
+	}
+	if text == "." || text == ".." {
+		return "", from, fmt.Errorf("a dot segment")
+	}
+	return text, from, nil
+}
+
+// pathInputs lists the inputs in the template.
+func (t *pathTemplate) pathInputs() []pathPart {
+	var out []pathPart
+	for _, seg := range t.segments {
+		for _, p := range seg {
+			if strings.HasPrefix(p.path, "input.") {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// constant says whether the template has no placeholder.
+func (t *pathTemplate) constant() bool {
+	for _, seg := range t.segments {
+		for _, p := range seg {
+			if p.path != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
