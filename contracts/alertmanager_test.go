@@ -161,7 +161,7 @@ func (am *alertmanager) site(t *testing.T) string {
   alerts:
     url: %s
     ca: %s
-    loopback: true
+    allow: [loopback]
     identity: alerts-bot
     actions: [create_silence]
     effects: [read, change]
