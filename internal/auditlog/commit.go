@@ -8,9 +8,11 @@ import (
 
 // Group commit: whoever queues while no commit runs starts a leader, which
 // commits until the queue is empty and then ends. What is queued during a
-// commit goes into the next one, together. The leader is a new goroutine, not
-// one that waits on a channel: it runs at once on the thread of the one who
-// queued, and a hanging disk blocks it alone.
+// commit goes into the next one, together.
+//
+// The leader is a goroutine of its own and starts in Append, for two reasons:
+// the caller can make the ledger durable at the same time, and a disk that
+// hangs holds the leader alone while Wait gives up.
 
 // maxBatchBytes bounds one batch, so that a small event does not wait long
 // behind large answers.
