@@ -1,0 +1,163 @@
+package vault
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"chatelaine/internal/fault"
+)
+
+// killsVariable sets how often the save loop is killed; the full count of
+// boundary tests is 1000.
+const killsVariable = "CHATELAINE_TEST_KILLS"
+
+func init() {
+	children["save"] = func(args []string) error {
+		v, err := Open(args[0], cheap)
+		if err != nil {
+			return err
+		}
+		ctx := context.Background()
+		if err := v.Unlock(ctx, sec(goodPass)); err != nil {
+			return err
+		}
+		for {
+			text := fmt.Sprintf("secret of generation %020d", v.head.generation+1)
+			gen, err := v.Put(ctx, "a", bearer(), sec(text), false)
+			if err != nil {
+				return err
+			}
+			fmt.Println(gen)
+		}
+	}
+}
+
+func TestKillDuringSaves(t *testing.T) {
+	kills := 40
+	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
+		kills = n
+	}
+	v, path := create(t, cheap)
+	put(t, v, "a", fmt.Sprintf("secret of generation %020d", v.head.generation+1), bearer())
+	for range kills {
+		last := saveAndKill(t, path)
+		w := reopen(t, path, cheap)
+		gen, err := w.Generation(t.Context(), "a")
+		if err != nil || gen < last {
+			t.Fatalf("generation %d, %v; %d was acknowledged", gen, err, last)
+		}
+		if got, want := attached(t, w, "a", madeFor(bearer())), fmt.Sprintf("Bearer secret of generation %020d", gen); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		reopen(t, previousPath(path), cheap)
+		names, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(names) != 2 {
+			t.Fatalf("leftovers: %v, %v", names, err)
+		}
+	}
+}
+
+// saveAndKill runs a save loop, kills it at a random moment and returns the
+// last generation that it said was saved.
+func saveAndKill(t *testing.T, path string) uint64 {
+	cmd := child(t, "save", os.Environ(), path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errText strings.Builder
+	cmd.Stderr = &errText
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	var last uint64
+	if lines.Scan() {
+		last, _ = strconv.ParseUint(lines.Text(), 10, 64)
+	}
+	time.AfterFunc(time.Duration(rand.IntN(5000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+	for lines.Scan() {
+		if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
+			last = n
+		}
+	}
+	_ = cmd.Wait()
+	if last == 0 || errText.Len() > 0 {
+		t.Fatalf("the child did not save: %s", errText.String())
+	}
+	return last
+}
+
+func TestConcurrentUse(t *testing.T) {
+	v, path := create(t, cheap)
+	put(t, v, "a", planted, bearer())
+	if err := v.SetOperatorPassphrase(sec("operator's own")); err != nil {
+		t.Fatal(err)
+	}
+	v.OnLock(func(string) { v.State() })
+	ctx := t.Context()
+	lockedOr := func(err error, also fault.Code) {
+		if code := fault.CodeOf(err); err != nil && code != fault.VaultLocked && code != also {
+			t.Error(err)
+		}
+	}
+	var wg sync.WaitGroup
+	loop := func(n int, f func(i int)) {
+		wg.Go(func() {
+			for i := range n {
+				f(i)
+			}
+		})
+	}
+	for range 3 {
+		loop(60, func(int) {
+			l, err := v.Lease(ctx, "a")
+			if err != nil {
+				lockedOr(err, "")
+				return
+			}
+			defer l.Close()
+			h := map[string][]string{}
+			if err := l.Attach(h, madeFor(bearer())); err != nil || !strings.HasPrefix(h["Authorization"][0], "Bearer "+planted) {
+				t.Errorf("got %v, %v", h, err)
+			}
+			if len(l.Scan([]byte(planted))) == 0 {
+				t.Error("the echo is not found")
+			}
+		})
+	}
+	loop(15, func(i int) {
+		_, err := v.Put(ctx, "a", bearer(), sec(planted+strconv.Itoa(i)), false)
+		lockedOr(err, "")
+	})
+	loop(15, func(i int) { lockedOr(v.PutState("n", []byte{byte(i)}), "") })
+	loop(20, func(int) {
+		v.Lock("test")
+		time.Sleep(time.Millisecond)
+		lockedOr(v.Unlock(ctx, sec(goodPass)), "")
+	})
+	loop(60, func(int) {
+		v.List()
+		v.State()
+		v.Suspect("nobody")
+		_, err := v.ProofParams()
+		lockedOr(err, "")
+		_, err = v.Subkey("x")
+		lockedOr(err, "")
+	})
+	wg.Wait()
+	w := reopen(t, path, cheap)
+	attached(t, w, "a", madeFor(bearer()))
+	if _, err := w.ProofParams(); err != nil {
+		t.Error(err)
+	}
+}
