@@ -8,6 +8,7 @@ import (
 	_ "github.com/goccy/go-yaml/ast"
 	_ "github.com/goccy/go-yaml/parser"
 	_ "github.com/kaptinlin/jsonschema"
+	_ "github.com/modelcontextprotocol/go-sdk/mcp"
 	_ "github.com/prometheus/client_golang/prometheus"
 	_ "github.com/prometheus/client_golang/prometheus/promhttp"
 	_ "github.com/prometheus/client_golang/prometheus/testutil"
