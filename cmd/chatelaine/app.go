@@ -65,10 +65,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = stopped(err)
 	}
 	f := asFailure(err)
-	for i, line := range f.lines() {
-		if i > 0 {
-			line = "hint: " + line
-		}
+	for _, line := range f.lines() {
 		fmt.Fprintln(a.err, "chatelaine: "+line)
 	}
 	return f.exit

@@ -244,7 +244,7 @@ func (r *agentRun) show(action string, e client.Envelope, change bool) error {
 		return r.a.showData(e)
 	}
 	return &failure{exit: exitOf(e.Err.Code, e.Err.Retryable, change), cause: e.Err,
-		msg: e.Err.Error(), hints: callHints(action, e)}
+		msg: tell(e.Err), hints: callHints(action, e)}
 }
 
 func callHints(action string, e client.Envelope) []string {

@@ -49,13 +49,15 @@ type failure struct {
 func (f *failure) Error() string { return f.msg }
 func (f *failure) Unwrap() error { return f.cause }
 
-// lines are the message and the hints, cleaned for a terminal.
+// lines are the message (more than one line where several things are wrong)
+// and the hints, cleaned for a terminal.
 func (f *failure) lines() []string {
-	out := make([]string, 0, 1+len(f.hints))
-	for _, s := range append([]string{f.msg}, f.hints...) {
-		if s != "" {
-			out = append(out, strings.Split(printableLines(s), "\n")...)
-		}
+	var out []string
+	for _, l := range strings.Split(printableLines(f.msg), "\n") {
+		out = append(out, lowerFirst(l))
+	}
+	for _, h := range f.hints {
+		out = append(out, "hint: "+printable(h))
 	}
 	return out
 }
@@ -98,7 +100,7 @@ func classify(err error) error {
 	}
 	var told *client.Error
 	if errors.As(err, &told) {
-		return &failure{exit: exitOf(told.Code, told.Retryable, false), cause: err, msg: told.Error(), hints: hintsFor(told)}
+		return &failure{exit: exitOf(told.Code, told.Retryable, false), cause: err, msg: tell(told), hints: hintsFor(told)}
 	}
 	var reply *client.ReplyError
 	if errors.As(err, &reply) {
@@ -151,9 +153,6 @@ func exitOf(code fault.Code, retryable, change bool) int {
 
 func hintsFor(e *client.Error) []string {
 	var out []string
-	for _, f := range e.Fields {
-		out = append(out, fieldText(f))
-	}
 	switch e.Code {
 	case fault.VaultLocked:
 		out = append(out, "an operator opens it with chatelaine unlock")
@@ -174,6 +173,15 @@ func hintsFor(e *client.Error) []string {
 		out = append(out, fmt.Sprintf("try again in %d s", int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	return out
+}
+
+// tell is the daemon's sentence and, below it, each field that is wrong.
+func tell(e *client.Error) string {
+	lines := []string{printable(e.Error())}
+	for _, f := range e.Fields {
+		lines = append(lines, printable(fieldText(f)))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func fieldText(f fault.Field) string {

@@ -69,7 +69,9 @@ func (s schema) types(p property) []string {
 	var out []string
 	for _, v := range append(p.Enum, p.Const) {
 		if len(v) > 0 {
-			out = append(out, kindName(v.Kind()))
+			if k := kindName(v.Kind()); !slices.Contains(out, k) {
+				out = append(out, k)
+			}
 		}
 	}
 	return out
@@ -121,7 +123,7 @@ func buildInput(action string, s schema, args []string) (jsontext.Value, error) 
 		values[key] = v
 	}
 	if len(wrong) > 0 {
-		return nil, usage(wrong[0], append(wrong[1:], "see chatelaine actions "+action)...)
+		return nil, usage(strings.Join(wrong, "\n"), "see chatelaine actions "+action)
 	}
 	return json.Marshal(values, json.Deterministic(true))
 }

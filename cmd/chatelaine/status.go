@@ -67,22 +67,19 @@ func (a *app) health(ctx context.Context, asJSON bool, cause error) error {
 }
 
 func statusRows(s client.Status) []row {
-	l := func(label string, value cell) row { return row{cc(dimmed, label), value} }
+	l := func(label string, state cell, more string) row { return row{cc(dimmed, label), state, c(more)} }
 	rows := []row{
-		l("daemon", c(fmt.Sprintf("%s, mode %s, up since %s", s.Version, s.Mode, clock(s.StartedAt)))),
-		l("vault", stateCell(s.Vault.State)),
-		l("", c(fmt.Sprintf("%s, backend %s, rollback: %s", plural(s.Vault.Identities, "identity", "identities"), dash(s.Vault.Backend), dash(s.Vault.Rollback)))),
-		l("contracts", c(fmt.Sprintf("%d loaded, %s", s.Contracts.Loaded, plural(len(s.Contracts.Problems), "problem", "problems")))),
-		l("record", stateCell(s.Record.State)),
-		l("", c(fmt.Sprintf("next sequence %d, epoch %d", s.Record.NextSeq, s.Record.Epoch))),
-		l("approvals", countCell(s.Approvals.Open, "open")),
-		l("sessions", countCell(s.Sessions.Pending, "pending")),
-		l("", c(fmt.Sprintf("%d authorised", s.Sessions.Authorised))),
-		l("calls", countCell(s.Calls.Unresolved, "unresolved")),
-		l("", c(fmt.Sprintf("%d running", s.Calls.Running))),
+		l("daemon", cc(good, "up"), fmt.Sprintf("%s, mode %s, since %s", s.Version, s.Mode, clock(s.StartedAt))),
+		l("vault", stateCell(s.Vault.State), fmt.Sprintf("%s, backend %s, rollback: %s",
+			plural(s.Vault.Identities, "identity", "identities"), dash(s.Vault.Backend), dash(s.Vault.Rollback))),
+		l("contracts", c(fmt.Sprintf("%d loaded", s.Contracts.Loaded)), plural(len(s.Contracts.Problems), "problem", "problems")),
+		l("record", stateCell(s.Record.State), fmt.Sprintf("next sequence %d, epoch %d", s.Record.NextSeq, s.Record.Epoch)),
+		l("approvals", countCell(s.Approvals.Open, "open"), ""),
+		l("sessions", countCell(s.Sessions.Pending, "pending"), fmt.Sprintf("%d authorised", s.Sessions.Authorised)),
+		l("calls", countCell(s.Calls.Unresolved, "unresolved"), fmt.Sprintf("%d running", s.Calls.Running)),
 	}
 	for _, x := range s.Listeners {
-		rows = append(rows, l("listener "+x.Name, cell{text: printable(x.Address + "  " + x.State), colour: stateColour(x.State)}))
+		rows = append(rows, l("listener "+x.Name, stateCell(x.State), x.Address))
 	}
 	return rows
 }

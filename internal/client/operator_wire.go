@@ -133,7 +133,7 @@ type CallInfo struct {
 // tells besides: what was asked, where it went, why an answer was refused.
 type CallDetail struct {
 	CallInfo
-	More jsontext.Value `json:",unknown"`
+	More jsontext.Value `json:",embed"`
 }
 
 // Identity is one identity of the site file and what the vault has for it.

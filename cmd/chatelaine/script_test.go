@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"chatelaine": main})
+}
+
+// TestScripts drives the real program against fake daemons on real sockets.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setupScript,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"daemon": cmdDaemon, "asked": cmdAsked, "run": cmdRun,
+		},
+	})
+}
+
+// fakes are the running fake daemons by runtime folder.
+var fakes sync.Map
+
+// setupScript gives each script its own places; the runtime folder is short,
+// because a socket's path must be.
+func setupScript(env *testscript.Env) error {
+	dir, err := tempRuntime()
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { os.RemoveAll(dir) })
+	env.Setenv("RUNTIME", dir)
+	env.Setenv("CHATELAINE_RUNTIME", dir)
+	env.Setenv("CHATELAINE_CONFIG", filepath.Join(env.WorkDir, "config"))
+	env.Setenv("CHATELAINE_STATE", filepath.Join(env.WorkDir, "state"))
+	env.Setenv("CHATELAINE_AGENT", "cli-test")
+	env.Setenv("HOME", env.WorkDir)
+	return os.WriteFile(filepath.Join(env.WorkDir, "pass"), []byte(fakeOperator+"\n"), 0o600)
+}
+
+// cmdDaemon starts the fake daemon: daemon [option=value…]
+func cmdDaemon(ts *testscript.TestScript, _ bool, args []string) {
+	options := map[string]string{}
+	for _, a := range args {
+		k, v, _ := strings.Cut(a, "=")
+		options[k] = v
+	}
+	d, err := startFake(ts.Getenv("RUNTIME"), options)
+	ts.Check(err)
+	ts.Defer(d.stop)
+	fakes.Store(ts.Getenv("RUNTIME"), d)
+}
+
+// cmdAsked prints what the fake daemon was asked since the last time.
+func cmdAsked(ts *testscript.TestScript, _ bool, _ []string) {
+	d, _ := fakes.Load(ts.Getenv("RUNTIME"))
+	d.(*fakeDaemon).wrote(ts.Stdout())
+}
+
+// cmdRun runs chatelaine without a terminal and checks its exit code:
+// run CODE [<FILE] [N<FILE] ARG…
+func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: run CODE [<FILE] [3<FILE] ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	bin, err := os.Executable()
+	ts.Check(err)
+	cmd := exec.Command(bin)
+	cmd.Args = []string{"chatelaine"}
+	for _, a := range args[1:] {
+		fd, file, ok := strings.Cut(a, "<")
+		if !ok || (fd != "" && fd != "3") {
+			cmd.Args = append(cmd.Args, a)
+			continue
+		}
+		f, err := os.Open(ts.MkAbs(file))
+		ts.Check(err)
+		defer f.Close()
+		if fd == "" {
+			cmd.Stdin = f
+		} else {
+			cmd.ExtraFiles = []*os.File{f}
+		}
+	}
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = scriptEnv(ts)
+	var out, errOut strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal, wherever the tests run
+	err = cmd.Run()
+	io.WriteString(ts.Stdout(), out.String())
+	io.WriteString(ts.Stderr(), errOut.String())
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", got, want, out.String(), errOut.String())
+	}
+	for _, planted := range []string{fakeOperator, fakeVault, "tok-planted"} {
+		if strings.Contains(out.String()+errOut.String(), planted) {
+			ts.Fatalf("the output holds the planted %q", planted)
+		}
+	}
+}
+
+func scriptEnv(ts *testscript.TestScript) []string {
+	env := []string{}
+	for _, k := range []string{"PATH", "HOME", "TMPDIR", "CHATELAINE_RUNTIME", "CHATELAINE_CONFIG", "CHATELAINE_STATE", "CHATELAINE_AGENT",
+		"CHATELAINE_AGENT_URL", "CHATELAINE_DAEMON_USER", "XDG_RUNTIME_DIR", "GOCOVERDIR"} {
+		if v := ts.Getenv(k); v != "" {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}
