@@ -202,6 +202,7 @@ var owners = map[string][]string{
 	"github.com/kaptinlin/jsonschema":          {"validate"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"validate"},
 	"github.com/zalando/go-keyring":            {"vault"},
+	"github.com/godbus/dbus/v5":                {"vault"},
 	"go.etcd.io/bbolt":                         {"durable"},
 }
 
