@@ -202,7 +202,7 @@ func (f *File) checkTokens(tokens token.Tokens) bool {
 
 // convert builds our node. It returns nil after reporting what it cannot take.
 func (f *File) convert(n ast.Node, depth int) *Node {
-	at := posOf(n.GetToken())
+	at := placeOf(n)
 	if f.nodes++; f.nodes == f.limits.Nodes+1 {
 		f.Report(at, "nodes", "", "more than %d values", f.limits.Nodes)
 	}
@@ -215,7 +215,7 @@ func (f *File) convert(n ast.Node, depth int) *Node {
 	}
 	switch v := n.(type) {
 	case *ast.MappingNode:
-		return f.mapping(posOf(v.GetToken()), v.Values, depth)
+		return f.mapping(at, v.Values, depth)
 	case *ast.MappingValueNode:
 		return f.mapping(at, []*ast.MappingValueNode{v}, depth)
 	case *ast.SequenceNode:
@@ -232,14 +232,29 @@ func (f *File) convert(n ast.Node, depth int) *Node {
 	return f.scalarOf(n.GetToken())
 }
 
+// placeOf is where a node begins: the parser gives a block mapping the place of
+// its first colon, and people look for the key.
+func placeOf(n ast.Node) Pos {
+	var first ast.MapKeyNode
+	switch v := n.(type) {
+	case *ast.MappingNode:
+		if !v.IsFlowStyle && len(v.Values) > 0 {
+			first = v.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		first = v.Key
+	}
+	if first != nil {
+		return posOf(first.GetToken())
+	}
+	return posOf(n.GetToken())
+}
+
 func (f *File) mapping(at Pos, values []*ast.MappingValueNode, depth int) *Node {
 	out := &Node{Kind: Mapping, Pos: at}
 	seen := map[string]Pos{}
-	for i, mv := range values {
+	for _, mv := range values {
 		key, pos, ok := f.key(mv.Key)
-		if i == 0 && mv.Key != nil && out.Pos.Column > pos.Column && out.Pos.Line == pos.Line {
-			out.Pos = pos // the parser gives the colon for a block mapping
-		}
 		if ok {
 			if first, twice := seen[key]; twice {
 				f.Report(pos, "duplicate-key", fmt.Sprintf("it stands already in line %d", first.Line), "the key %q is written twice", key)
