@@ -23,6 +23,7 @@ import (
 	"chatelaine/internal/actions"
 	"chatelaine/internal/agentapi"
 	"chatelaine/internal/loopback"
+	"chatelaine/internal/mcpserver"
 	"chatelaine/internal/operatorapi"
 )
 
@@ -137,6 +138,7 @@ func (d *daemon) open(ctx context.Context) ([]served, error) {
 		return nil, err
 	}
 	agents := agentapi.New(d.gateway)
+	agents.MCP(mcpserver.Handler(agents, version))
 	agentServer := func(name string) *loopback.Server {
 		return &loopback.Server{Name: name, Handler: agents.Handler(), Admit: d.admitAgent, Refuse: agents.Refuse, Logger: d.log}
 	}

@@ -23,7 +23,13 @@ import (
 const WaitMax = 50
 
 // API serves agents.
-type API struct{ g *gateway.Gateway }
+type API struct {
+	g   *gateway.Gateway
+	mcp http.Handler
+}
+
+// MCP mounts the Model Context Protocol under /mcp; call it before Handler.
+func (a *API) MCP(h http.Handler) { a.mcp = h }
 
 // New returns the agent routes over a gateway.
 func New(g *gateway.Gateway) *API { return &API{g: g} }
@@ -44,6 +50,9 @@ func (a *API) Handler() http.Handler {
 	r.Get("/v1/sessions/current", a.session)
 	r.Delete("/v1/sessions/current", a.endSession)
 	r.Get("/openapi.json", a.openAPI)
+	if a.mcp != nil {
+		r.Handle("/mcp", a.mcp)
+	}
 	r.NotFound(a.nowhere)
 	r.MethodNotAllowed(a.nowhere)
 	return r
