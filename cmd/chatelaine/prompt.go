@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"chatelaine/internal/client"
 )
@@ -123,39 +122,6 @@ func readCapped(r io.Reader, limit int, what string) ([]byte, error) {
 func trimNewline(b []byte) []byte {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	return bytes.TrimSuffix(b, []byte("\r"))
-}
-
-// readHidden asks at the terminal without echo. An interrupt puts the echo
-// back before the program ends.
-func readHidden(ctx context.Context, tty *os.File, prompt string) ([]byte, error) {
-	fd := int(tty.Fd())
-	before, err := term.GetState(fd)
-	if err != nil {
-		return nil, usage("cannot switch the terminal's echo off: " + plainCause(err).Error())
-	}
-	fmt.Fprint(tty, prompt)
-	type line struct {
-		b   []byte
-		err error
-	}
-	got := make(chan line, 1)
-	go func() {
-		b, err := term.ReadPassword(fd)
-		got <- line{b, err}
-	}()
-	select {
-	case <-ctx.Done():
-		// The reader stays blocked on the terminal; the program ends now.
-		_ = term.Restore(fd, before)
-		fmt.Fprintln(tty)
-		return nil, &failure{exit: exitInterrupted, msg: "interrupted", cause: errInterrupted}
-	case l := <-got:
-		fmt.Fprintln(tty)
-		if l.err != nil {
-			return nil, usage("nothing was typed", "the terminal was closed or sent an end of file")
-		}
-		return checkTyped(l.b)
-	}
 }
 
 func checkTyped(b []byte) ([]byte, error) {
