@@ -1,0 +1,73 @@
+package validate
+
+import (
+	"maps"
+
+	"chatelaine/internal/fault"
+)
+
+// Proved is an answer that passed every stage. Its values were built new. The
+// zero value, and nil, is the failure INVALID_RESPONSE.
+type Proved struct {
+	ok       bool // set by the last stage only
+	success  bool
+	carries  bool
+	notDone  bool
+	builtin  bool
+	row      string
+	code     string
+	data     map[string]any
+	display  map[string]DisplayText
+	captured map[string]any
+}
+
+func (p *Proved) passed() bool { return p != nil && p.ok }
+
+// OK says whether the answer is a success of the contract.
+func (p *Proved) OK() bool { return p.passed() && p.success }
+
+// Data returns the members of the result; nil unless OK.
+func (p *Proved) Data() map[string]any {
+	if !p.OK() {
+		return nil
+	}
+	return clone(p.data).(map[string]any)
+}
+
+// Display returns the untrusted texts for people; nil unless OK.
+func (p *Proved) Display() map[string]DisplayText {
+	if !p.OK() {
+		return nil
+	}
+	return maps.Clone(p.display)
+}
+
+// Captured returns the values for later steps, and whether the row has a
+// capture at all (it may capture nothing and still go on).
+func (p *Proved) Captured() (map[string]any, bool) {
+	if !p.passed() || !p.carries {
+		return nil, false
+	}
+	return clone(p.captured).(map[string]any), true
+}
+
+// Failure returns the code of a failure, and whether it comes from a built-in
+// row. It is "" for a success and for a row that only captures.
+func (p *Proved) Failure() (code string, builtin bool) {
+	if !p.passed() {
+		return string(fault.InvalidResponse), false
+	}
+	return p.code, p.builtin
+}
+
+// NotDone says that the row shows that the change did not happen.
+func (p *Proved) NotDone() bool { return p.passed() && p.notDone }
+
+// Row names the row that matched, "built-in" for one that the contract does not
+// write.
+func (p *Proved) Row() string {
+	if !p.passed() {
+		return ""
+	}
+	return p.row
+}
