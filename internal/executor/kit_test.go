@@ -1,0 +1,119 @@
+package executor
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"chatelaine/internal/contracttest/upstream"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/testkit"
+)
+
+// token is the planted secret of these tests.
+const token = "tok-4f9a77c2d1e84b0c93aa"
+
+// bearer is a Credential that counts how often it was asked.
+type bearer struct {
+	asked atomic.Int32
+	seen  Connection
+	err   error
+	then  func() // run inside Attach, after the decision
+}
+
+func (b *bearer) Attach(h http.Header, c Connection) error {
+	b.asked.Add(1)
+	b.seen = c
+	if b.then != nil {
+		b.then()
+	}
+	if b.err != nil {
+		return b.err
+	}
+	h.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// at is the place of a loopback upstream.
+func at(s *upstream.Server, ca *upstream.CA) place {
+	return place{scheme: schemeHTTPS, host: "localhost", port: s.Port(), caPEM: ca.PEM(), allowLoopback: true}
+}
+
+func read(to place) step {
+	return step{to: to, method: http.MethodGet, path: "/v1/things/7", query: "a=b", reuse: true,
+		header: http.Header{"Accept": {"application/json"}}, timeout: 5 * time.Second}
+}
+
+func change(to place) step {
+	return step{to: to, method: http.MethodPost, path: "/v1/things", change: true,
+		header: http.Header{"Accept": {"application/json"}}, timeout: 5 * time.Second,
+		contentType: "application/json", body: []byte(`{"a":1}`)}
+}
+
+// quick are limits that make a test of a time-out short.
+func quick() Options {
+	return Options{ConnectTimeout: 300 * time.Millisecond, TLSTimeout: 300 * time.Millisecond, HeaderTimeout: 300 * time.Millisecond}
+}
+
+// newExecutor makes an Executor that is closed with the test.
+func newExecutor(t *testing.T, o Options) *Executor {
+	t.Helper()
+	x := New(o)
+	t.Cleanup(x.Close)
+	return x
+}
+
+// sendTo makes one attempt and holds it to what every attempt promises.
+func sendTo(t *testing.T, x *Executor, s step, c Credential) Exchange {
+	t.Helper()
+	ex := x.send(context.Background(), "bot", s, c)
+	promises(t, s, ex)
+	return ex
+}
+
+// promises are true of every exchange.
+func promises(t *testing.T, s step, ex Exchange) {
+	t.Helper()
+	planted := testkit.Plant(token)
+	if ex.Err != nil {
+		planted.Refuse(t, "the error", []byte(ex.Err.Error()))
+	}
+	if (ex.Err == nil) != (ex.Phase == PhaseDone) {
+		t.Errorf("phase %q with error %v", ex.Phase, ex.Err)
+	}
+	if ex.Err == nil && (!ex.Answered || !ex.Wrote) {
+		t.Errorf("a whole answer without request or answer: %+v", ex)
+	}
+	if ex.Writes > 1 {
+		t.Errorf("the request was written %d times", ex.Writes)
+	}
+	if _, _, rejected := ex.Rejected(); rejected != (fault.CodeOf(errOf(ex)) == fault.InvalidResponse) {
+		t.Errorf("rejected %v beside %v", rejected, ex.Err)
+	}
+	switch code := fault.CodeOf(errOf(ex)); {
+	case code == fault.OutcomeUnknown && !(s.change && ex.Wrote):
+		t.Errorf("OUTCOME_UNKNOWN for a read or with nothing written")
+	case code == fault.UpstreamUnavailable && s.change && ex.Wrote:
+		t.Errorf("UPSTREAM_UNAVAILABLE for a change that was written")
+	}
+	if ex.Started.IsZero() || ex.Ended.Before(ex.Started) {
+		t.Errorf("times: %v to %v", ex.Started, ex.Ended)
+	}
+}
+
+// errOf avoids a nil pointer in an interface.
+func errOf(ex Exchange) error {
+	if ex.Err == nil {
+		return nil
+	}
+	return ex.Err
+}
+
+func wantCode(t *testing.T, ex Exchange, code fault.Code) {
+	t.Helper()
+	if got := fault.CodeOf(errOf(ex)); got != code {
+		t.Errorf("code %q, want %q (%v)", got, code, ex.Err)
+	}
+}
