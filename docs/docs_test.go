@@ -96,6 +96,28 @@ func TestCodesInTheDocumentAreTheCatalogue(t *testing.T) {
 	}
 }
 
+var (
+	routeInCode = regexp.MustCompile(`"(/(?:v1/[^"]+|openapi\.json|metrics|healthz|readyz))"`)
+	placeholder = regexp.MustCompile(`\{[^}]*\}`)
+)
+
+// Every route that the listeners have is a row of the page.
+func TestRoutesAreInTheDocument(t *testing.T) {
+	page := placeholder.ReplaceAllString(read(t, "http-api.md"), "{}")
+	for _, file := range []string{"../internal/agentapi/agentapi.go", "../internal/operatorapi/operatorapi.go"} {
+		found := routeInCode.FindAllStringSubmatch(read(t, file), -1)
+		if len(found) < 5 {
+			t.Errorf("%s has %d routes; this test reads the wrong file", file, len(found))
+		}
+		for _, m := range found {
+			route := placeholder.ReplaceAllString(m[1], "{}")
+			if !strings.Contains(page, " "+route+"`") && !strings.Contains(page, " "+route+"?") {
+				t.Errorf("http-api.md has no row for %s of %s", m[1], file)
+			}
+		}
+	}
+}
+
 // required is one line of go.mod that asks for a module directly.
 var required = regexp.MustCompile(`(?m)^\t(\S+) v(\S+)$`)
 
