@@ -55,6 +55,9 @@ func createFirst(dir string, recipients []Recipient) error {
 	if err != nil {
 		return err
 	}
+	if err := blankNext(dir); err != nil {
+		return err
+	}
 	w := &writer{o: o, signer: signer, next: 1}
 	defer w.wipe()
 	rand.Read(w.logID[:])

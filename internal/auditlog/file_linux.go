@@ -81,3 +81,8 @@ func bootClock() (string, int64) {
 	}
 	return bootID(), ts.Nano()
 }
+
+// exchange swaps two names in one step.
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}

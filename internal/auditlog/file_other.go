@@ -3,6 +3,7 @@
 package auditlog
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -56,3 +57,6 @@ var bootID = sync.OnceValue(func() string {
 // bootClock counts from the start of the process and names the process with
 // the boot, since there is no portable clock that goes on during suspend.
 func bootClock() (string, int64) { return bootID(), int64(time.Since(processStart)) }
+
+// exchange has no portable form; the caller renames instead.
+func exchange(_, _ string) error { return errors.ErrUnsupported }
