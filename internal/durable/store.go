@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -67,6 +68,7 @@ type Tx interface {
 // is safe for concurrent use.
 type Store struct {
 	db    *bolt.DB
+	file  *os.File // db's, to let its lock go when db cannot
 	path  string
 	queue chan *write
 	quit  chan struct{} // closed by Close
@@ -93,13 +95,13 @@ func OpenStore(path string, timeout time.Duration, buckets ...string) (*Store, e
 	if err := createStore(path, timeout); err != nil {
 		return nil, err
 	}
-	db, err := openBolt(path, timeout)
+	db, file, err := openBolt(path, timeout)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, path: path, queue: make(chan *write), quit: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{db: db, file: file, path: path, queue: make(chan *write), quit: make(chan struct{}), done: make(chan struct{})}
 	if err := s.prepare(buckets); err != nil {
-		_ = db.Close()
+		_ = s.closeFile()
 		return nil, err
 	}
 	go s.writer()
@@ -123,7 +125,7 @@ func createStore(path string, timeout time.Duration) error {
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove a store that was never finished: %w", err)
 	}
-	db, err := openBolt(fresh, timeout)
+	db, _, err := openBolt(fresh, timeout)
 	if err != nil {
 		return err
 	}
@@ -139,13 +141,27 @@ func createStore(path string, timeout time.Duration) error {
 	return nil
 }
 
-func openBolt(path string, timeout time.Duration) (db *bolt.DB, err error) {
+// openBolt opens the file. bbolt asserts while it reads a damaged one; its
+// descriptor, and with it the lock, is let go then too.
+func openBolt(path string, timeout time.Duration) (db *bolt.DB, file *os.File, err error) {
+	defer func() {
+		if err != nil && file != nil {
+			letGo(file)
+		}
+	}()
 	defer guard(path, &err)()
-	db, err = bolt.Open(path, storeMode, &bolt.Options{Timeout: timeout, NoStatistics: true, FreelistType: bolt.FreelistMapType})
+	db, err = bolt.Open(path, storeMode, &bolt.Options{
+		Timeout: timeout, NoStatistics: true, FreelistType: bolt.FreelistMapType,
+		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, perm)
+			file = f
+			return f, err
+		},
+	})
 	if err != nil {
-		return nil, storeError(path, err)
+		return nil, file, storeError(path, err)
 	}
-	return db, nil
+	return db, file, nil
 }
 
 // prepare makes the buckets and reads every page once, so that damage is found
@@ -214,10 +230,27 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.quit)
 		<-s.done
-		err = s.db.Close()
+		err = s.closeFile()
 	})
 	if err != nil {
 		return fmt.Errorf("close the store: %w", err)
 	}
 	return nil
+}
+
+// closeFile closes the file whatever becomes of bbolt, which may assert over a
+// damaged page even while it closes.
+func (s *Store) closeFile() (err error) {
+	defer func() { letGo(s.file) }()
+	defer guard(s.path, &err)()
+	return s.db.Close()
+}
+
+// letGo unlocks and closes a file that bbolt may have closed already. The lock
+// is taken off by name: pages that bbolt left mapped would keep it.
+func letGo(file *os.File) {
+	if raw, err := file.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = syscall.Flock(int(fd), syscall.LOCK_UN) })
+	}
+	_ = file.Close()
 }

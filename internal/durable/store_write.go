@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	bolt "go.etcd.io/bbolt"
@@ -105,9 +106,11 @@ func (s *Store) failed(err error) error {
 	return err
 }
 
+// noRoom knows the errors after which nothing was written. bbolt does not wrap
+// the cause when the file cannot be made longer; that comes before any page.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
-		errors.Is(err, bolterrors.ErrMaxSizeReached)
+		errors.Is(err, bolterrors.ErrMaxSizeReached) || strings.HasPrefix(err.Error(), "file resize error")
 }
 
 // guard turns a panic of the page reader, and a fault in the mapped file, into
