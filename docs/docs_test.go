@@ -6,6 +6,7 @@ package docs_test
 import (
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -116,6 +117,67 @@ func TestRoutesAreInTheDocument(t *testing.T) {
 			}
 		}
 	}
+}
+
+var metricName = regexp.MustCompile(`"(chatelaine_[a-z_]+)"`)
+
+func TestMetricsAreInTheDocument(t *testing.T) {
+	page := read(t, "http-api.md")
+	found := metricName.FindAllStringSubmatch(read(t, "../internal/gateway/metrics.go"), -1)
+	if len(found) < 5 {
+		t.Fatalf("internal/gateway/metrics.go has %d metrics; this test reads the wrong file", len(found))
+	}
+	for _, m := range found {
+		if !strings.Contains(page, "`"+m[1]) {
+			t.Errorf("http-api.md does not name the metric %s", m[1])
+		}
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// The block of configuration.md is what the daemon does without any file.
+func TestConfigurationPageShowsTheDefaults(t *testing.T) {
+	page := read(t, "configuration.md")
+	block := yamlBlock.FindStringSubmatch(page)
+	if block == nil {
+		t.Fatal("configuration.md has no yaml block")
+	}
+	bare, filled := effective(t, ""), effective(t, block[1])
+	for key, value := range bare {
+		if filled[key] != value {
+			t.Errorf("%s: configuration.md says %q, the default is %q", key, filled[key], value)
+		}
+		if !strings.Contains(page, "`"+key+"`") && !strings.HasPrefix(key, "log.") {
+			t.Errorf("configuration.md does not explain %s", key)
+		}
+	}
+}
+
+// effective asks the program for its settings, by key.
+func effective(t *testing.T, file string) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	if file != "" {
+		if err := os.WriteFile(filepath.Join(dir, "chatelaine.yaml"), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", "../cmd/chatelained", "config", "--config", dir, "--state", dir, "--runtime", dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("chatelained config: %v\n%s", err, out)
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) >= 3 && strings.Contains(words[0], ".") {
+			settings[words[0]] = words[1]
+		}
+	}
+	if len(settings) < 10 {
+		t.Fatalf("chatelained config tells %d settings:\n%s", len(settings), out)
+	}
+	return settings
 }
 
 // required is one line of go.mod that asks for a module directly.

@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"agentapi":     {"gateway", "loopback"},
 	"operatorapi":  {"gateway", "sessions", "approvals", "loopback"},
 	"webui":        {"operatorapi"},
-	"mcpserver":    {"agentapi", "client"},
+	"mcpserver":    {"agentapi", "loopback"},
 	"client":       {},
 	"contracttest": {"actions", "executor", "validate"},
 	"demo":         {"client"},
@@ -204,6 +204,7 @@ var owners = map[string][]string{
 	"github.com/zalando/go-keyring":            {"vault"},
 	"github.com/godbus/dbus/v5":                {"vault"},
 	"go.etcd.io/bbolt":                         {"durable"},
+	"github.com/modelcontextprotocol/go-sdk":   {"mcpserver"},
 }
 
 func TestLibrariesHaveOneOwner(t *testing.T) {
