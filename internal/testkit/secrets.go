@@ -1,67 +1,21 @@
 package testkit
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/hex"
-	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf16"
+
+	"chatelaine/internal/contracttest/planted"
 )
 
-// Planted is a secret that must turn up nowhere. It is written here apart from
-// the product's own search, so that the two check each other.
-type Planted struct {
-	secret  string
-	needles map[string][]byte
-}
+// Planted is a secret that must turn up nowhere.
+type Planted struct{ *planted.Secret }
 
 // Plant makes the searcher of a secret of at least 12 bytes.
-func Plant(secret string) *Planted {
-	if len(secret) < 12 {
-		panic("testkit: a planted secret needs 12 bytes, or chance finds it")
-	}
-	p := &Planted{secret: secret, needles: map[string][]byte{}}
-	b := []byte(secret)
-	p.needles["raw"] = b
-	p.needles["hex"] = []byte(hex.EncodeToString(b))
-	p.needles["HEX"] = []byte(strings.ToUpper(hex.EncodeToString(b)))
-	p.needles["percent"] = []byte(percent(b))
-	p.needles["query"] = []byte(url.QueryEscape(secret))
-	p.needles["json \\u"] = []byte(jsonEscaped(secret))
-	r := slices.Clone(b)
-	slices.Reverse(r)
-	p.needles["reversed"] = r
-	p.needles["utf-16le"], p.needles["utf-16be"] = wide(secret)
-	for offset := range 3 {
-		pad := append(make([]byte, offset), b...)
-		p.needles[fmt.Sprintf("base64+%d", offset)] = inner(base64.RawStdEncoding, pad, offset)
-		p.needles[fmt.Sprintf("base64url+%d", offset)] = inner(base64.RawURLEncoding, pad, offset)
-	}
-	return p
-}
-
-// String keeps the secret out of test output.
-func (p *Planted) String() string { return "planted secret" }
-
-// In returns the encodings in which the secret stands in b.
-func (p *Planted) In(b []byte) []string {
-	var out []string
-	for name, n := range p.needles {
-		if bytes.Contains(b, n) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
+func Plant(secret string) *Planted { return &Planted{planted.New(secret)} }
 
 // Refuse fails the test if the secret stands in b; where says what b is.
 func (p *Planted) Refuse(t testing.TB, where string, b []byte) {
@@ -109,40 +63,4 @@ func (p *Planted) RefuseProcess(t testing.TB, pid int) {
 		}
 		p.Refuse(t, path, b)
 	}
-}
-
-func percent(b []byte) string {
-	var s strings.Builder
-	for _, c := range b {
-		fmt.Fprintf(&s, "%%%02X", c)
-	}
-	return s.String()
-}
-
-func jsonEscaped(s string) string {
-	var b strings.Builder
-	for _, u := range utf16.Encode([]rune(s)) {
-		fmt.Fprintf(&b, "\\u%04x", u)
-	}
-	return b.String()
-}
-
-func wide(s string) (little, big []byte) {
-	for _, u := range utf16.Encode([]rune(s)) {
-		little = append(little, byte(u), byte(u>>8))
-		big = append(big, byte(u>>8), byte(u))
-	}
-	return little, big
-}
-
-// inner is the part of an encoding that does not depend on what stands before
-// and behind the secret: the first group where it is shifted, and the last
-// group, are left out.
-func inner(e *base64.Encoding, shifted []byte, offset int) []byte {
-	whole := len(shifted) / 3 * 4
-	start := 0
-	if offset > 0 {
-		start = 4
-	}
-	return []byte(e.EncodeToString(shifted))[start:whole]
 }
