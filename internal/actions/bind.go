@@ -23,9 +23,12 @@ const unlistedName = 64
 // contract to its targets and compiles everything. st is nil where only the
 // contract itself is read.
 func (d *draft) bind(st *site) {
+	if d.root == nil || d.inputNode == nil || d.c.inputDoc == nil {
+		return // told already
+	}
 	doc := map[string]any{"contract": d.root.Value()}
 	d.fillList(st, doc)
-	if st != nil {
+	if st != nil && st.f.Root() != nil {
 		d.bindTargets(st)
 	}
 	if d.schemaLint(d.inputNode, d.c.inputDoc, validate.UseInput) {
@@ -35,7 +38,9 @@ func (d *draft) bind(st *site) {
 		}
 		d.c.inputSchema = s
 	}
-	d.compileReader()
+	if len(d.f.Problems()) == 0 {
+		d.compileReader()
+	}
 	if len(d.f.Problems()) > 0 {
 		return
 	}
@@ -51,10 +56,13 @@ func (d *draft) bind(st *site) {
 // fillList puts the names of the operator's list into the input schema.
 func (d *draft) fillList(st *site, doc map[string]any) {
 	r := d.c.route
-	if r.list == "" {
+	if r.list == "" || len(r.by) != 1 {
 		return
 	}
 	s, _, _ := d.in.property(d.in.root, r.by[0])
+	if s == nil {
+		return
+	}
 	if st == nil {
 		s["maxLength"] = number(&strictyaml.Node{Text: itoa(unlistedName)})
 		return
@@ -117,8 +125,11 @@ func (d *draft) bindTargets(st *site) {
 // bindTarget holds the contract to what one target takes.
 func (d *draft) bindTarget(c routeCase, t *Target, st *site) {
 	step := d.c.request
-	if !t.AllowsEffect(d.c.effect) {
+	if d.c.effect != 0 && !t.AllowsEffect(d.c.effect) {
 		d.bad(c.pos, "effect-ceiling", "the operator writes effects there", "the target %q does not take the effect %s", t.name, d.c.effect)
+	}
+	if step.path == nil {
+		return
 	}
 	if step.reads != "" && (!step.path.constant() || !t.readByPost[step.path.text]) {
 		d.bad(step.path.pos, "read-by-post", "the operator lists the exact path there under read_by_post", "the target %q does not list this path as one that reads by POST", t.name)
@@ -127,11 +138,11 @@ func (d *draft) bindTarget(c routeCase, t *Target, st *site) {
 	for _, h := range step.headers {
 		switch {
 		case id != nil && h.name == id.headerName:
-			d.bad(step.headerPos(h), "header-refused", "", "the header %s belongs to the identity of the target %q", h.name, t.name)
+			d.bad(h.pos, "header-refused", "", "the header %s belongs to the identity of the target %q", h.name, t.name)
 		case t.headers[h.name] != "":
-			d.bad(step.headerPos(h), "header-refused", "", "the target %q sets the header %s itself", t.name, h.name)
+			d.bad(h.pos, "header-refused", "", "the target %q sets the header %s itself", t.name, h.name)
 		case !slices.Contains(headerAllowList, h.name) && !t.versionHeader[h.name]:
-			d.bad(step.headerPos(h), "header-refused", "allowed are "+strings.Join(headerAllowList, ", ")+" and those the target names under version_headers", "a contract cannot set the header %s at the target %q", h.name, t.name)
+			d.bad(h.pos, "header-refused", "allowed are "+strings.Join(headerAllowList, ", ")+" and those the target names under version_headers", "a contract cannot set the header %s at the target %q", h.name, t.name)
 		}
 	}
 	if h := d.c.idem.header; h != "" && (id != nil && id.headerName == h || t.headers[h] != "") {
@@ -148,8 +159,6 @@ func (d *draft) bindTarget(c routeCase, t *Target, st *site) {
 		}
 	}
 }
-
-func (s stepSpec) headerPos(m valueMember) strictyaml.Pos { return m.node.pos }
 
 // bindConstants checks every target.x of the contract for one case.
 func (d *draft) bindConstants(c routeCase, t *Target, told map[string]bool) {

@@ -130,7 +130,7 @@ func (d *draft) queryMembers(n *strictyaml.Node) []valueMember {
 			continue
 		}
 		if v != nil {
-			out = append(out, valueMember{m.Key, v})
+			out = append(out, valueMember{m.Key, v, m.KeyPos})
 		}
 	}
 	return out
@@ -167,7 +167,7 @@ func (d *draft) headerMembers(n *strictyaml.Node) []valueMember {
 		if v == nil || !d.headerValue(m.Value.Pos, name, v) {
 			continue
 		}
-		out = append(out, valueMember{name, v})
+		out = append(out, valueMember{name, v, m.KeyPos})
 	}
 	return out
 }

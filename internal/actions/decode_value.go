@@ -100,7 +100,7 @@ func (d *draft) object(n *strictyaml.Node, want kind, sc scope) *valueNode {
 	out := &valueNode{op: opObject, pos: n.Pos}
 	for _, m := range n.Members {
 		if v := d.member(m, kindAny, sc); v != nil {
-			out.members = append(out.members, valueMember{m.Key, v})
+			out.members = append(out.members, valueMember{m.Key, v, m.KeyPos})
 		}
 	}
 	return out

@@ -26,12 +26,9 @@ func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
 		return nil, problems.Sort()
 	}
 	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists}
-	siteGood := len(problems) == 0
 	for _, dir := range dirs {
 		d := readContract(dir)
-		if siteGood && len(d.f.Problems()) == 0 {
-			d.bind(s)
-		}
+		d.bind(s)
 		if ps := d.f.Problems(); len(ps) > 0 {
 			problems = append(problems, ps...)
 			continue
@@ -73,9 +70,7 @@ func contractDirs(dir string) ([]string, error) {
 // plain text.
 func LoadContract(dir string) (*Contract, Problems) {
 	d := readContract(dir)
-	if len(d.f.Problems()) == 0 {
-		d.bind(nil)
-	}
+	d.bind(nil)
 	if ps := d.f.Problems(); len(ps) > 0 {
 		return nil, ps
 	}
@@ -85,14 +80,8 @@ func LoadContract(dir string) (*Contract, Problems) {
 func readContract(dir string) *draft {
 	f := readFile(filepath.Join(dir, contractFile), strictyaml.Limits{})
 	d := &draft{f: f, c: &Contract{dir: dir}, codeUses: map[string]bool{}}
-	if len(f.Problems()) > 0 && f.Root() == nil {
-		return d
-	}
-	if len(f.Problems()) == 1 && f.Problems()[0].Rule == "file" {
-		return d
-	}
 	d.decode()
-	if name := filepath.Base(dir); d.c.action != "" && d.c.action != name {
+	if name := filepath.Base(filepath.Clean(dir)); d.c.action != "" && d.c.action != name {
 		d.bad(d.root.Get("action").Pos, "action", "", "the action is called %q, its folder %q", d.c.action, name)
 	}
 	return d

@@ -58,9 +58,7 @@ func loadSite(path string) *site {
 func readFile(path string, l strictyaml.Limits) *strictyaml.File {
 	b, err := readBounded(path, max(l.Bytes, 256<<10))
 	if err != nil {
-		f := strictyaml.Parse(path, []byte("{}"), l)
-		f.ReportFile("file", "", "cannot be read: %v", pathless(err))
-		return f
+		return strictyaml.Unreadable(path, pathless(err))
 	}
 	return strictyaml.Parse(path, b, l)
 }
@@ -232,11 +230,11 @@ func (s *site) listEntry(l *list, e strictyaml.Member) {
 
 // unknownTarget reports a target's name that the site file does not have.
 func (s *site) unknownTarget(f *strictyaml.File, at strictyaml.Pos, name string) {
-	if s.f.Root().Get("targets").Get(name) != nil {
-		return // it stands there and was refused: told already
+	targets := s.f.Root().Get("targets")
+	if targets == nil || targets.Get(name) != nil {
+		return // refused, or not there at all: told already
 	}
-	names := s.f.Root().Get("targets").Keys()
-	f.Report(at, "target-unknown", strictyaml.DidYouMean(name, names), "the site file has no target %q", name)
+	f.Report(at, "target-unknown", strictyaml.DidYouMean(name, targets.Keys()), "the site file has no target %q", name)
 }
 
 // readKeys holds keys to their shape; checks of the kind signed will use them.

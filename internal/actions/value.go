@@ -48,6 +48,7 @@ type valueNode struct {
 type valueMember struct {
 	name string
 	node *valueNode
+	pos  strictyaml.Pos
 }
 
 // env is what a value may be made from.

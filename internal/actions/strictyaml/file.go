@@ -9,6 +9,14 @@ import (
 	"time"
 )
 
+// Unreadable stands for a file that could not be opened or read: it has no root
+// and one problem.
+func Unreadable(name string, err error) *File {
+	f := &File{name: name}
+	f.ReportFile("file", "", "cannot be read: %v", err)
+	return f
+}
+
 // Name returns the file's name as given to Parse.
 func (f *File) Name() string { return f.name }
 
