@@ -255,10 +255,10 @@ func callHints(action string, e client.Envelope) []string {
 	out := hintsFor(e.Err)
 	switch e.Err.Code {
 	case fault.ApprovalRequired:
-		return append([]string{"an operator decides with: chatelaine approve " + id,
-			"then the same command with --request-id " + id + " returns the outcome"}, out...)
+		return []string{"an operator decides with: chatelaine approve " + id,
+			"then the same command with --request-id " + id + " returns the outcome"}
 	case fault.InProgress:
-		return append([]string{"ask again with the same command and --request-id " + id}, out...)
+		return []string{"ask again with the same command and --request-id " + id}
 	case fault.OutcomeUnknown, fault.InvalidResponse:
 		return append(out, "request id "+id+"; an operator looks with: chatelaine calls show "+id)
 	case fault.InvalidArgument:
