@@ -56,7 +56,7 @@ func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
 // unfit names the first reason to refuse a request, "" if there is none.
 func (s *Server) unfit(r *http.Request) (int, string) {
 	switch {
-	case !r.ProtoAtLeast(1, 1):
+	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
 		return http.StatusHTTPVersionNotSupported, "HTTP/1.1 is needed"
 	case r.Host == "" || (s.hosts != nil && !s.hosts[r.Host]):
 		return http.StatusMisdirectedRequest, "the Host header names another server"
