@@ -127,7 +127,7 @@ func parseEpoch(body []byte) (epochBody, error) {
 	c := newCursor(body)
 	e := epochBody{epoch: c.u64(), kem: c.u16(), kdf: c.u16(), aead: c.u16()}
 	n := int(c.u8())
-	for range n {
+	for i := 0; i < n && c.ok; i++ {
 		var w wrap
 		copy(w.id[:], c.take(len(w.id)))
 		w.sealed = c.take(int(c.u16()))
@@ -199,7 +199,7 @@ type pruneBody struct {
 func parsePrune(body []byte) (pruneBody, error) {
 	c := newCursor(body)
 	p := pruneBody{first: c.u64(), prev: c.b32(), signer: c.b32(), policy: c.u16()}
-	for range int(c.u16()) {
+	for n := int(c.u16()); n > 0 && c.ok; n-- {
 		var k [8]byte
 		copy(k[:], c.take(len(k)))
 		p.keys = append(p.keys, k)

@@ -54,10 +54,11 @@ func ActivityJournal(evs []Event) []Activity {
 	return out
 }
 
-// fold adds one event to its call. A later event's word stands.
+// fold adds one event to its call. A later event's word stands, but for the
+// actor: who asked, not who decided.
 func (a *Activity) fold(ev *Event) {
 	set(&a.SessionID, ev.SessionID)
-	set(&a.Actor, ev.Actor)
+	first(&a.Actor, ev.Actor)
 	set(&a.Action, ev.Action)
 	set(&a.Target, ev.Target)
 	set(&a.Decision, ev.Decision)
@@ -105,7 +106,7 @@ func SessionJournal(evs []Event) []SessionEntry {
 func (s *SessionEntry) fold(ev *Event) {
 	switch ev.Type {
 	case TypeSessionOpen, TypeSessionClose:
-		set(&s.Actor, ev.Actor)
+		first(&s.Actor, ev.Actor)
 		for k, v := range ev.Detail {
 			s.Detail[k] = v
 		}
@@ -140,6 +141,13 @@ func (s *SessionEntry) foldCall(ev *Event) {
 // set keeps the old word when there is no new one.
 func set(s *string, v string) {
 	if v != "" {
+		*s = v
+	}
+}
+
+// first keeps the old word when there is one.
+func first(s *string, v string) {
+	if *s == "" {
 		*s = v
 	}
 }
