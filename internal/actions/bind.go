@@ -63,8 +63,10 @@ func (d *draft) fillList(st *site, doc map[string]any) {
 	if s == nil {
 		return
 	}
+	if st == nil || st.lists[r.list] == nil {
+		s["maxLength"] = num(unlistedName)
+	}
 	if st == nil {
-		s["maxLength"] = number(&strictyaml.Node{Text: itoa(unlistedName)})
 		return
 	}
 	l := st.lists[r.list]

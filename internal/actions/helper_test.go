@@ -183,3 +183,9 @@ func mustFreeze(t *testing.T, set *Set, c *Contract, input string) Plan {
 	return p
 }
 
+func replaceFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -60,7 +60,8 @@ func words(name string) []string {
 			continue
 		case unicode.IsUpper(r) && i > 0:
 			lowerBefore := unicode.IsLower(rs[i-1]) || unicode.IsDigit(rs[i-1])
-			lowerAfter := i+1 < len(rs) && unicode.IsLower(rs[i+1])
+			plural := i+1 < len(rs) && rs[i+1] == 's' && (i+2 == len(rs) || !unicode.IsLower(rs[i+2])) // URLs
+			lowerAfter := i+1 < len(rs) && unicode.IsLower(rs[i+1]) && !plural
 			if lowerBefore || lowerAfter && unicode.IsUpper(rs[i-1]) {
 				flush()
 			}
