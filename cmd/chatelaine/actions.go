@@ -55,15 +55,20 @@ func (r *agentRun) listActions(ctx context.Context) error {
 	}
 	var rows []row
 	for _, v := range list {
-		rows = append(rows, row{cc(bold, v.Name), c(v.Version), stateCell(v.Effect), c(asks(v.AsksPerson)), c(v.Summary)})
+		rows = append(rows, row{cc(bold, v.Name), c(v.Version), stateCell(v.Effect), c(asks(v)), c(v.Summary)})
 	}
 	r.a.table([]string{"action", "version", "effect", "asks a person", "summary"}, rows)
 	return nil
 }
 
-func asks(each bool) string {
-	if each {
+// asks says when a person is asked: a change that is not asked about each time
+// is covered by the session's card.
+func asks(v client.Action) string {
+	switch {
+	case v.AsksPerson:
 		return "each time"
+	case v.Effect == "read":
+		return "no"
 	}
 	return "by session"
 }
@@ -83,7 +88,7 @@ func (r *agentRun) showAction(ctx context.Context, name string) error {
 	}
 	r.a.pairs([]row{
 		{cc(dimmed, "action"), cc(bold, v.Name)}, {cc(dimmed, "version"), c(v.Version)}, {cc(dimmed, "effect"), stateCell(v.Effect)},
-		{cc(dimmed, "asks a person"), c(asks(v.AsksPerson))}, {cc(dimmed, "summary"), c(v.Summary)},
+		{cc(dimmed, "asks a person"), c(asks(v))}, {cc(dimmed, "summary"), c(v.Summary)},
 	})
 	for _, s := range []struct {
 		title string

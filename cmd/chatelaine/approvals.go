@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -225,14 +224,14 @@ or the request id that the agent printed.`,
 	return cmd
 }
 
-// who is one line about an agent run.
+// who is one line about an agent run: the daemon's label where it has one.
 func who(s client.Session) string {
-	parts := []string{fmt.Sprintf("uid %d", s.UID)}
-	if s.Process != "" {
-		parts = append(parts, s.Process)
+	text := s.Process
+	if text == "" {
+		text = fmt.Sprintf("uid %d", s.UID)
 	}
 	if s.Listener != "" {
-		parts = append(parts, "over "+s.Listener)
+		text += ", over " + s.Listener
 	}
-	return strings.Join(parts, ", ")
+	return text
 }

@@ -256,7 +256,8 @@ func callHints(action string, e client.Envelope) []string {
 	switch e.Err.Code {
 	case fault.ApprovalRequired:
 		return []string{"an operator decides with: chatelaine approve " + id,
-			"then the same command with --request-id " + id + " returns the outcome"}
+			"then the same command with --request-id " + id + " returns the outcome",
+			"with --wait 5m it waits for both"}
 	case fault.InProgress:
 		return []string{"ask again with the same command and --request-id " + id}
 	case fault.OutcomeUnknown, fault.InvalidResponse:

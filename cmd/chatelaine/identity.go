@@ -68,6 +68,10 @@ func storedWord(x client.Identity) string {
 	return "missing"
 }
 
+// shortSecret is below what the daemon takes without being told: a shorter one
+// is easier to guess and harder to find in an answer.
+const shortSecret = 16
+
 type putFlags struct {
 	target string
 	short  bool
@@ -124,13 +128,17 @@ func (a *app) putIdentity(ctx context.Context, name string, f putFlags) error {
 			return err
 		}
 		if src.interactive() {
-			fmt.Fprintf(src.tty, "%s (%s) will be bound to %s\n", printable(x.Name), printable(x.Kind), printable(dash(x.Destination)))
+			fmt.Fprintf(src.tty, "%s (%s) will be bound to %s\n", printable(x.Name), printable(x.Kind), printable(boundTo(x, f.target)))
 		}
 		secret, err := a.readSecret(ctx, src)
 		if err != nil {
 			return err
 		}
 		defer clear(secret)
+		if len(secret) < shortSecret && !f.short {
+			return usage(fmt.Sprintf("the secret has fewer than %d bytes; nothing was stored", shortSecret),
+				"is it whole? if it really is that short, say --short")
+		}
 		var stored client.StoredIdentity
 		err = proveWith(ctx, src, operatorPrompt,
 			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpIdentityPut, name) },
@@ -151,6 +159,18 @@ func (a *app) stored(s client.StoredIdentity, word string, asJSON bool) error {
 	}
 	fmt.Fprintf(a.out, "%s: %s, generation %d, bound to %s\n", printable(s.Name), word, s.Generation, printable(s.Destination))
 	return nil
+}
+
+// boundTo says where a secret will go, as far as is known before it is stored.
+func boundTo(x client.Identity, target string) string {
+	if target == "" {
+		target = strings.Join(x.Targets, ", ")
+	}
+	text := "the destination of target " + dash(target)
+	if x.Destination != "" {
+		text += "; now it is bound to " + x.Destination
+	}
+	return text
 }
 
 // findIdentity refuses a name that the site file does not have, before a person

@@ -195,7 +195,7 @@ func TestTerminalIdentityPut(t *testing.T) {
 	const secret = "typed-secret-of-the-remote"
 	d, dir := atFake(t, nil)
 	x := atTerminal(t, dir, nil, nil, "identity", "put", "deploy-test-bot")
-	x.expect(`deploy-test-bot \(bearer\) will be bound to https://deploy\.test\.example:443/api`)
+	x.expect(`deploy-test-bot \(bearer\) will be bound to the destination of target deploy-test; now it is bound to https://deploy\.test\.example:443/api`)
 	x.expect(`secret \(not shown\): `)
 	x.types(secret + "\n")
 	x.expect(`once more: `)

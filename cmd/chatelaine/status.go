@@ -70,7 +70,7 @@ func statusRows(s client.Status) []row {
 	l := func(label string, state cell, more string) row { return row{cc(dimmed, label), state, c(more)} }
 	rows := []row{
 		l("daemon", cc(good, "up"), fmt.Sprintf("%s, mode %s, since %s", s.Version, s.Mode, clock(s.StartedAt))),
-		l("vault", stateCell(s.Vault.State), fmt.Sprintf("%s, backend %s, rollback: %s",
+		l("vault", stateCell(s.Vault.State), fmt.Sprintf("%s, backend %s, rollback %s",
 			plural(s.Vault.Identities, "identity", "identities"), dash(s.Vault.Backend), dash(s.Vault.Rollback))),
 		l("contracts", c(fmt.Sprintf("%d loaded", s.Contracts.Loaded)), plural(len(s.Contracts.Problems), "problem", "problems")),
 		l("record", stateCell(s.Record.State), fmt.Sprintf("next sequence %d, epoch %d", s.Record.NextSeq, s.Record.Epoch)),

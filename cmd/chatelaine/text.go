@@ -67,7 +67,7 @@ func paintIf(on bool, colour, s string) string {
 // stateColour is the colour of a state's word.
 func stateColour(state string) string {
 	switch state {
-	case "open", "authorised", "approved", "writing", "listening", "up", "stored", "ok", "spent":
+	case "open", "authorised", "approved", "writing", "listening", "serving", "up", "stored", "ok", "spent":
 		return good
 	case "pending", "waiting", "claimed", "armed", "sent", "proving", "missing":
 		return warn
