@@ -8,7 +8,14 @@ package contracttest
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"chatelaine/internal/actions"
 )
 
 // Options say what to play.
@@ -19,8 +26,99 @@ type Options struct {
 	Parallel  int      // fixtures at once; 0 means one a processor
 }
 
-// Run plays the fixtures. The error is for what kept them from being played
-// (files that do not load); a fixture that fails is in the report.
+// Run plays the fixtures. The error is for what kept them from being played:
+// files that do not load (actions.Problems, all of them), an action that does
+// not exist, a machine without loopback. A fixture that fails is in the report,
+// whose order is that of actions and files.
 func Run(ctx context.Context, o Options) (Report, error) {
-	return Report{}, errors.New("not built yet")
+	start := time.Now()
+	set, problems := actions.LoadSet(o.Site, o.Contracts)
+	if len(problems) > 0 {
+		return Report{}, problems
+	}
+	fixtures, err := gather(set, o)
+	if err != nil {
+		return Report{}, err
+	}
+	t, err := newTrust()
+	if err != nil {
+		return Report{}, err
+	}
+	p := player{set: set, trust: t}
+	cases := make([]Case, len(fixtures))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel(o.Parallel))
+	for i, fx := range fixtures {
+		group.Go(func() (err error) {
+			cases[i], err = p.run(ctx, fx)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Report{}, err
+	}
+	return Report{Cases: cases, Took: time.Since(start)}, nil
+}
+
+func parallel(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// gather reads the fixtures of the chosen contracts.
+func gather(set *actions.Set, o Options) ([]fixture, error) {
+	for _, a := range o.Actions {
+		if _, ok := set.Contract(a); !ok {
+			return nil, fmt.Errorf("there is no contract %q in %s", a, o.Contracts)
+		}
+	}
+	var out []fixture
+	var problems actions.Problems
+	for _, c := range set.Contracts() {
+		if len(o.Actions) > 0 && !slices.Contains(o.Actions, c.Action()) {
+			continue
+		}
+		fs, ps := readFixtures(o.Contracts, c)
+		out, problems = append(out, fs...), append(problems, ps...)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return out, nil
+}
+
+// run plays one fixture and compares.
+func (p player) run(ctx context.Context, fx fixture) (Case, error) {
+	start := time.Now()
+	g, err := p.play(ctx, fx)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Case{}, fmt.Errorf("%s: %w", fx.file, err)
+	}
+	c := Case{
+		Action: fx.action, Fixture: fx.name, File: fx.file, Layer: g.layer(),
+		Want: outcomeOf(fx.want.ok, fx.want.code, fx.want.layer),
+		Got:  outcomeOf(g.ok, g.code(), g.layer()),
+	}
+	c.Diffs = compare(fx.want, g)
+	c.OK = len(c.Diffs) == 0
+	c.Reason = reason(g)
+	c.Took = time.Since(start)
+	return c, nil
+}
+
+// reason is the operator's words for a refusal, without the planted secret.
+func reason(g got) string {
+	text := ""
+	switch {
+	case g.rejection != nil:
+		text = g.rejection.Error()
+	case g.fault != nil:
+		text = g.fault.Error()
+	}
+	return (&comparison{g: g}).clean(text)
 }

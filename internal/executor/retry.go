@@ -27,16 +27,26 @@ const (
 // undercut. Retry itself sends nothing.
 func Retry(ctx context.Context, p actions.RetryPolicy, attempt func(n int) (code fault.Code, after time.Duration, again bool)) {
 	start := time.Now()
+	retry(p, attempt, func(wait time.Duration) bool {
+		return (p.Within <= 0 || time.Since(start)+wait <= p.Within) && sleep(ctx, wait)
+	})
+}
+
+// RetryAtOnce is Retry for contract tests: it counts the waits against the
+// policy's time but takes none.
+func RetryAtOnce(ctx context.Context, p actions.RetryPolicy, attempt func(n int) (code fault.Code, after time.Duration, again bool)) {
+	var waited time.Duration
+	retry(p, attempt, func(wait time.Duration) bool {
+		waited += wait
+		return (p.Within <= 0 || waited <= p.Within) && ctx.Err() == nil
+	})
+}
+
+// retry is the loop itself; wait says whether the next attempt still fits.
+func retry(p actions.RetryPolicy, attempt func(n int) (fault.Code, time.Duration, bool), wait func(time.Duration) bool) {
 	for n := 1; ; n++ {
 		code, after, again := attempt(n)
-		if !again || code == "" || !p.Codes[code] || n >= p.Attempts {
-			return
-		}
-		wait := pause(n, after)
-		if p.Within > 0 && time.Since(start)+wait > p.Within {
-			return
-		}
-		if !sleep(ctx, wait) {
+		if !again || code == "" || !p.Codes[code] || n >= p.Attempts || !wait(pause(n, after)) {
 			return
 		}
 	}

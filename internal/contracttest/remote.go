@@ -1,0 +1,160 @@
+package contracttest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/contracttest/planted"
+	"chatelaine/internal/contracttest/upstream"
+	"chatelaine/internal/executor"
+)
+
+// silentLimit is how long an answer is waited for that comes too late or never:
+// a fixture's delay is compared with the real limits, not sat out.
+const silentLimit = 200 * time.Millisecond
+
+// remote is the loopback server of one fixture.
+type remote struct {
+	srv    *upstream.Server
+	exec   *executor.Executor
+	secret *planted.Secret
+
+	mu      sync.Mutex // guards the rest
+	answers []answer
+	asked   int      // requests answered or left unanswered
+	dialled []string // addresses that the executor wanted
+	extra   int      // requests beyond the last answer
+}
+
+// trust is the authority of a run and the certificates it has made.
+type trust struct {
+	ca *upstream.CA
+
+	mu     sync.Mutex // guards leaves
+	leaves map[string]tls.Certificate
+}
+
+func newTrust() (*trust, error) {
+	ca, err := upstream.NewCA("contract tests")
+	return &trust{ca: ca, leaves: map[string]tls.Certificate{}}, err
+}
+
+func (t *trust) leaf(host string) (tls.Certificate, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c, ok := t.leaves[host]; ok {
+		return c, nil
+	}
+	c, err := t.ca.Leaf(host)
+	if err == nil {
+		t.leaves[host] = c
+	}
+	return c, err
+}
+
+// newRemote starts the server that stands for the target. The target keeps its
+// host name; only the dialer and the trust are replaced.
+func newRemote(t *trust, target *actions.Target, answers []answer, secret *planted.Secret, limit time.Duration) (*remote, error) {
+	r := &remote{answers: answers, secret: secret}
+	o := upstream.Options{Script: r.script(limit)}
+	if target.Scheme() == "https" {
+		leaf, err := t.leaf(target.Host())
+		if err != nil {
+			return nil, err
+		}
+		o.Certificate = leaf
+	}
+	srv, err := upstream.Start(o)
+	if err != nil {
+		return nil, fmt.Errorf("no server on loopback: %w", err)
+	}
+	r.srv = srv
+	eo := executor.Options{Dial: r.dial, Roots: t.ca.Pool()}
+	if silent(answers, limit) {
+		eo.HeaderTimeout = silentLimit
+	}
+	r.exec = executor.New(eo)
+	return r, nil
+}
+
+func (r *remote) close() {
+	r.exec.Close()
+	r.srv.Close()
+}
+
+// dial notes where the executor wanted to go and goes to the server instead.
+func (r *remote) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	r.mu.Lock()
+	r.dialled = append(r.dialled, addr)
+	r.mu.Unlock()
+	var d net.Dialer
+	return d.DialContext(ctx, network, r.srv.Addr())
+}
+
+// tooLate says whether an answer comes after the executor has given up.
+func (a answer) tooLate(limit time.Duration) bool {
+	return a.delay >= min(limit, executor.DefaultHeaderTimeout)
+}
+
+func silent(answers []answer, limit time.Duration) bool {
+	for _, a := range answers {
+		if a.tooLate(limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// script gives the answers in order; the last one again and again where it
+// says so, and no answer beyond it.
+func (r *remote) script(limit time.Duration) upstream.Script {
+	return func(upstream.Request) upstream.Answer {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		n := r.asked
+		r.asked++
+		if n >= len(r.answers) {
+			if len(r.answers) == 0 || !r.answers[len(r.answers)-1].repeat {
+				r.extra++
+				return upstream.Answer{Close: upstream.BeforeAnswer}
+			}
+			n = len(r.answers) - 1
+		}
+		return r.render(r.answers[n], limit)
+	}
+}
+
+// render makes a server's answer of a fixture's.
+func (r *remote) render(a answer, limit time.Duration) upstream.Answer {
+	fill := func(b []byte) []byte {
+		return bytes.ReplaceAll(b, []byte("${credential}"), []byte(r.secret.Text()))
+	}
+	out := upstream.Answer{Status: a.status, Body: fill(a.body)}
+	for _, h := range a.headers {
+		out.Headers = append(out.Headers, upstream.Header{Name: h.Name, Value: string(fill([]byte(h.Value)))})
+	}
+	switch {
+	case a.tooLate(limit):
+		out.Hang = upstream.BeforeAnswer
+	case a.close == "before_answer":
+		out.Close = upstream.BeforeAnswer
+	case a.close == "after_headers":
+		out.Close = upstream.AfterHeaders
+		if len(out.Body) == 0 && !bodiless(a.status) {
+			out.Length = strconv.Itoa(len("{}")) // a body is promised and does not come
+		}
+	}
+	return out
+}
+
+func bodiless(status int) bool {
+	return status == http.StatusNoContent || status == http.StatusNotModified
+}
