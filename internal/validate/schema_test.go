@@ -136,6 +136,38 @@ func TestEnginesThatDifferRefuse(t *testing.T) {
 	}
 }
 
+// Each engine alone can refuse: here they are given different schemas.
+func TestEitherEngineRefuses(t *testing.T) {
+	a, b := mustSchema(t, `{"type":"string"}`), mustSchema(t, `{"type":"integer"}`)
+	mixed := &Schema{first: a.first, second: b.second}
+	for _, v := range []any{"x", json.Number("1")} {
+		got := mixed.Validate(v)
+		if got == nil || got.Rule != ruleDiffer || !got.EnginesDiffer || got.Message == "" {
+			t.Errorf("%v: %+v", v, got)
+		}
+	}
+	if got := mixed.Validate(true); got == nil || got.Rule != "type" || got.EnginesDiffer {
+		t.Errorf("%+v", got)
+	}
+	for _, half := range []*Schema{{first: a.first}, {second: a.second}} {
+		if got := half.Validate("x"); got == nil || got.Rule != "not-compiled" {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// An engine that panics refuses. The second engine's panics are those of a
+// schema it was never given; the first has none that we can reach, so its
+// guard is tried with a schema of zero content.
+func TestAPanicIsARefusal(t *testing.T) {
+	if runSecond(nil, "x") {
+		t.Error("a panic of the second engine accepted")
+	}
+	if found, ok := runFirst(nil, "x"); ok || found[0].Rule != "engine-panic" {
+		t.Errorf("%v", found)
+	}
+}
+
 func TestCompileSchemaRefuses(t *testing.T) {
 	for in, rule := range map[string]string{
 		`{"$ref":"https://example.test/x.json"}`: ruleRef, `{"$ref":"file:///etc/passwd"}`: ruleRef, `{"$ref":"#/$defs/nope"}`: ruleRef, `{"$ref":"#"}`: ruleRecursion,
