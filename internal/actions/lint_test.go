@@ -1,0 +1,162 @@
+package actions
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// shownContract is the good contract with every input on its card.
+func shownContract(t *testing.T) string {
+	return edit(t, goodContract, "show: {Reason: {from: input.reason}}",
+		"show: {Reason: {from: input.reason}, Note: {from: input.note, optional: true}, Size: {from: input.size, optional: true}, Labels: {from: input.labels, optional: true}}")
+}
+
+var goodFixtures = map[string]string{
+	"accepted.yaml":  "want: {ok: true}\n",
+	"near-miss.yaml": "want: {ok: false, code: INVALID_RESPONSE}\n",
+	"failure.yaml":   "answers: [{step: request, status: 409}]\nwant: {ok: false, code: BUSY}\n",
+}
+
+// lint loads a contract with fixtures and gives what the lint says.
+func lint(t *testing.T, site, contract string, fixtures map[string]string) []string {
+	t.Helper()
+	sitePath, dir := write(t, site, contract)
+	folder := filepath.Join(dir, "start_release", "fixtures")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range fixtures {
+		replaceFile(t, filepath.Join(folder, name), text)
+	}
+	set, ps := LoadSet(sitePath, dir)
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	var out []string
+	for _, f := range Lint(set.Contracts()[0], set) {
+		if f.Page == "" || f.Hint == "" || f.File == "" {
+			t.Errorf("%s says too little: %+v", f.Rule, f)
+		}
+		out = append(out, fmt.Sprintf("%d:%d %s %s", f.Line, f.Column, f.Rule, f.Message))
+	}
+	return out
+}
+
+// Every rule has an example that breaks it and, in the same words but one, one
+// that does not. The ids are stable: taking one away breaks exceptions.
+func TestLintRules(t *testing.T) {
+	good := shownContract(t)
+	if got := lint(t, goodSite, good, goodFixtures); len(got) > 0 {
+		t.Fatalf("the good contract: %v", got)
+	}
+	without := func(name string) map[string]string {
+		out := map[string]string{}
+		for k, v := range goodFixtures {
+			if k != name {
+				out[k] = v
+			}
+		}
+		return out
+	}
+	notDone := edit(t, good, "      failure: BUSY\n", "      failure: BUSY\n    - status: 503\n      failure: UPSTREAM_UNAVAILABLE\n      not_done: true\n")
+	bad := map[string]struct {
+		site, contract string
+		fixtures       map[string]string
+		want           string
+	}{
+		"fixtures":         {goodSite, good, without("near-miss.yaml"), "1:1 fixtures there is no fixture of the kind near-miss"},
+		"fixture-not-done": {goodSite, notDone, goodFixtures, "40:7 fixture-not-done a row says that nothing was done, and no fixture shows it"},
+		"sentence-selects": {goodSite, edit(t, good, " in {input.environment}", " somewhere", "show: {Reason", "show: {Where: {from: input.environment}, Reason"), goodFixtures,
+			`25:13 sentence-selects the sentence does not name "environment", which chooses the target`},
+		"input-not-shown": {goodSite, edit(t, good, "Size: {from: input.size, optional: true}, ", ""), goodFixtures,
+			`17:5 input-not-shown the person who approves does not see the input "size"`},
+		"result-not-bound": {goodSite, edit(t, good, "success: {id: /id}", "success: {id: /id, version: {const: '1'}}", "maxLength: 9}}}\nidem", "maxLength: 9}, version: {const: '1'}}}\nidem"), goodFixtures,
+			`40:142 result-not-bound nothing says that the "version" of the answer is the one asked about`},
+		"expect-missing": {goodSite, edit(t, good, "      expect: {type: object, additionalProperties: false, required: [id], properties: {id: {type: string, maxLength: 20}}}\n", ""), goodFixtures,
+			"35:7 expect-missing a success row reads a body that no schema describes"},
+		"code-unused": {goodSite, edit(t, good, "      failure: BUSY\n", "      failure: NOT_FOUND\n"), goodFixtures,
+			"43:3 code-unused no row gives the code BUSY"},
+		"target-not-listed": {edit(t, goodSite, "    actions: [start_release]\n    effects: [read", "    actions: [other_one]\n    effects: [read", "    actions: [start_release]\n    effects: [change]", "    actions: [other_one]\n    effects: [change]"), good, goodFixtures,
+			"1:1 target-not-listed no target lists the action start_release, so every call is refused"},
+		"exception-unused": {goodSite, edit(t, good, "failures:\n", "exceptions: [{rule: expect-missing, because: it was long}]\nfailures:\n"), goodFixtures,
+			"42:14 exception-unused nothing breaks the rule expect-missing any more"},
+	}
+	for _, rule := range LintRules() {
+		c, ok := bad[rule]
+		if !ok {
+			t.Errorf("the rule %s has no example", rule)
+			continue
+		}
+		same(t, rule, lint(t, c.site, c.contract, c.fixtures), []string{c.want})
+	}
+	shown := map[string]string{"failure-503.yaml": "answers: [{step: request, status: 503}]\nwant: {ok: false, code: UPSTREAM_UNAVAILABLE}\n"}
+	for k, v := range goodFixtures {
+		shown[k] = v
+	}
+	same(t, "a shown not_done", lint(t, goodSite, notDone, shown), nil)
+	same(t, "a bound result", lint(t, goodSite, edit(t, bad["result-not-bound"].contract, "idempotency: {", "checks: [{same: [input.version, result.version]}]\nidempotency: {"), goodFixtures), nil)
+	want := []string{"code-unused", "exception-unused", "expect-missing", "fixture-not-done", "fixtures", "input-not-shown", "result-not-bound", "sentence-selects", "target-not-listed"}
+	if !slices.Equal(LintRules(), want) {
+		t.Errorf("the ids changed: %v", LintRules())
+	}
+}
+
+// A rule set aside is silent in the lint and shown on the card.
+func TestExceptions(t *testing.T) {
+	contract := edit(t, shownContract(t), "failures:\n", "exceptions: [{rule: fixtures, because: the vendor has no sandbox}]\nfailures:\n")
+	same(t, "set aside", lint(t, goodSite, contract, nil), nil)
+	set, c := mustLoad(t, goodSite, contract)
+	same(t, "card", mustFreeze(t, set, c, goodInput).Exceptions(), []string{"fixtures: the vendor has no sandbox"})
+}
+
+// FuzzLoadContract: no text makes the loader panic, and what it takes has the
+// properties that later steps rest on.
+func FuzzLoadContract(f *testing.F) {
+	f.Add([]byte(goodContract))
+	f.Add([]byte(readText))
+	f.Add([]byte(pathContract))
+	for _, pattern := range []string{"../../contracts/*/contract.yaml"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, p := range paths {
+			if b, err := os.ReadFile(p); err == nil {
+				f.Add(b)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := parseContract("contract.yaml", b)
+		d.bind(nil)
+		problems := d.f.Problems()
+		for _, p := range problems {
+			if p.Message == "" || p.File == "" {
+				t.Fatalf("an empty problem %+v", p)
+			}
+		}
+		if len(problems) > 0 {
+			return
+		}
+		c := d.c
+		switch {
+		case c.inputSchema == nil || c.resultSchema == nil || c.envelope == nil || c.reader == nil || c.request.path == nil:
+			t.Fatal("a contract that is not whole")
+		case c.effect == 0 || c.approval.ask == 0 || c.retry.Attempts < 1:
+			t.Fatal("a contract without an effect, an ask or an attempt")
+		case c.effect != Read && !c.idem.declared() && c.atMostOnce == "":
+			t.Fatal("a change that may be done twice")
+		case c.effect != Read && (c.request.method == "GET" || c.request.method == "HEAD"):
+			t.Fatal("a change by a method that reads")
+		case c.effect == Destroy && c.approval.ask != AskEveryCall:
+			t.Fatal("a destroying contract that does not ask")
+		}
+		for _, h := range c.request.headers {
+			if refusedHeader(h.name) || h.node.usesInput() {
+				t.Fatal("a header that a contract may not set")
+			}
+		}
+		_, _ = c.ParseInput(map[string]any{})
+		Lint(c, nil)
+	})
+}
