@@ -100,7 +100,7 @@ func (l *Ledger) sameIDLocked(a *ask) (c *Call, v Verdict, prior *record, err er
 	case f.rec.input != a.input:
 		return nil, 0, nil, duplicate("the id was used for another input")
 	}
-	if c := l.live[f.key]; c != nil {
+	if c := l.liveLocked(f.key); c != nil {
 		return c, c.verdictLocked(), nil, nil
 	}
 	c, err = l.loadLocked(f)
@@ -270,7 +270,7 @@ func (l *Ledger) Lookup(o Owner, requestID string) (*Call, bool, error) {
 	if f.rec == nil {
 		return nil, false, nil
 	}
-	if c := l.live[f.key]; c != nil {
+	if c := l.liveLocked(f.key); c != nil {
 		return c, true, nil
 	}
 	c, err := l.loadLocked(f)

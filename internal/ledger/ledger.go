@@ -195,15 +195,13 @@ type found struct {
 func (l *Ledger) readLocked(key recordKey) (found, error) {
 	f := found{key: key}
 	err := l.store.View(func(tx durable.Tx) error {
-		raw, isStale := l.stale[key]
-		if !isStale {
-			raw = tx.Get(bucketCalls, key[:])
-		}
-		if len(raw) == 1+len(key) && raw[0] == kindAlias {
-			f.key = recordKey(raw[1:])
-			if raw, isStale = l.stale[f.key]; !isStale {
-				raw = tx.Get(bucketCalls, f.key[:])
+		raw := l.rawLocked(tx, f.key)
+		for hops := 0; isAlias(raw); hops++ {
+			if hops == hopsMax {
+				return fmt.Errorf("%w: its names lead nowhere", errRecord)
 			}
+			f.key = recordKey(raw[1:])
+			raw = l.rawLocked(tx, f.key)
 		}
 		if len(raw) == 0 {
 			return nil
@@ -226,6 +224,19 @@ func (l *Ledger) readLocked(key recordKey) (found, error) {
 		f.rec, f.tomb = nil, true
 	}
 	return f, nil
+}
+
+// hopsMax bounds a chain of names. One grows by a hop when a re-armed id, which
+// others had joined, joins a call itself.
+const hopsMax = 1000
+
+func isAlias(raw []byte) bool { return len(raw) == 1+len(recordKey{}) && raw[0] == kindAlias }
+
+func (l *Ledger) rawLocked(tx durable.Tx, key recordKey) []byte {
+	if raw, ok := l.stale[key]; ok {
+		return raw
+	}
+	return tx.Get(bucketCalls, key[:])
 }
 
 // tooOldLocked says whether a finished outcome is past its keep. Unresolved

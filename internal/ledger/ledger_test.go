@@ -127,6 +127,9 @@ func isDone(c *Call) bool {
 func TestSameIDGivesTheRecordedOutcome(t *testing.T) {
 	b := newBench(t)
 	c := b.claim(ann, "deploy-0001", inputX, true, Fresh)
+	if c.Action() != "deploy_release" || !b.l.Unlocked() {
+		t.Fatal(c.Action())
+	}
 	if j := b.claim(ann, "deploy-0001", inputX, true, Joined); j != c {
 		t.Fatal("joined another call")
 	}
@@ -286,6 +289,43 @@ func TestCancel(t *testing.T) {
 	b.arm(c)
 	if err := c.Cancel(nil); !errors.Is(err, ErrArmed) || isDone(c) {
 		t.Fatalf("%v", err)
+	}
+}
+
+// TestOneOfManyRuns: of many calls for one change at one moment, one runs.
+func TestOneOfManyRuns(t *testing.T) {
+	b := newBench(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	fresh := 0
+	for i := range 40 {
+		wg.Go(func() {
+			c, v, err := b.l.Claim(ann, "deploy-many-"+strings.Repeat("n", i+1), "deploy_release", inputX, true)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if v == Fresh {
+				mu.Lock()
+				fresh++
+				mu.Unlock()
+				if err := errors.Join(c.Arm(Armed{Attempt: 1}), c.Finish(unknown())); err != nil {
+					t.Error(err)
+				}
+			}
+			<-c.Done()
+			if out, ok := c.Outcome(); !ok || out.Code != "OUTCOME_UNKNOWN" {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+	wg.Wait()
+	if fresh != 1 {
+		t.Fatalf("%d ran", fresh)
+	}
+	b.crash()
+	for i := range 40 {
+		b.claim(ann, "deploy-many-"+strings.Repeat("n", i+1), inputX, true, Unresolved)
 	}
 }
 

@@ -181,10 +181,15 @@ func TestDiskFull(t *testing.T) {
 
 func childFull(path string) {
 	signal.Ignore(syscall.SIGXFSZ)
-	_, l := openAt(path)
+	s, l := openAt(path)
 	sent, _, err := l.Claim(ann, "deploy-0002", "deploy_release", inputY, true)
 	check(err)
 	check(sent.Arm(Armed{Attempt: 1}))
+	unsent, _, err := l.Claim(ann, "deploy-0003", "deploy_release", [32]byte{3}, true)
+	check(err)
+	check(unsent.Arm(Armed{Attempt: 1}))
+	_, _, err = l.Claim(ann, "deploy-0004", "deploy_release", [32]byte{3}, true)
+	check(err)
 	var old syscall.Rlimit
 	check(syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
 	check(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 0, Max: old.Max}))
@@ -202,6 +207,21 @@ func childFull(path string) {
 	if err := sent.Finish(unknown()); err == nil || sent.State() != StateUnresolved {
 		panic("not unresolved")
 	}
+	// The record failed beside the arming: nothing was sent, and the disk will
+	// not even forget the entry. This run knows better.
+	if err := unsent.Release(nil, "AUDIT_UNAVAILABLE"); err == nil {
+		panic("forgotten on a full disk")
+	}
+	for _, id := range []string{"deploy-0003", "deploy-0004"} {
+		c, v, err := l.Claim(ann, id, "deploy_release", [32]byte{3}, true)
+		if err != nil || v != Fresh {
+			panic(fmt.Sprintf("%s was consumed: %d, %v", id, v, err))
+		}
+		check(c.Release(nil, ""))
+	}
+	if l.Sweep() == nil {
+		panic("swept on a full disk")
+	}
 
 	check(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
 	c, v, err := l.Claim(ann, "deploy-0001", "deploy_release", inputX, true)
@@ -214,6 +234,12 @@ func childFull(path string) {
 	check(l.Resolve("deploy-0002", true, []byte(`{"ok":true}`)))
 	if _, v, err := l.Claim(ann, "deploy-0002", "deploy_release", inputY, true); err != nil || v != Recorded {
 		panic("not resolved")
+	}
+	check(l.Sweep())
+	check(s.Close())
+	_, l = openAt(path)
+	if n, err := l.Recover(); n != 0 || err != nil {
+		panic(fmt.Sprintf("%d unresolved, %v", n, err))
 	}
 	fmt.Print("ok")
 }
