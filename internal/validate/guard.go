@@ -78,6 +78,10 @@ type guard struct {
 // would be dropped silently.
 func guardSchema(doc any) []SchemaFinding {
 	g := &guard{schemas: map[string]any{}, refs: map[string]string{}, below: map[string][]string{}, inPlace: map[string]bool{}}
+	if !isParsed(doc, 0) {
+		g.add(ruleValue, "", "use numbers of at most 64 digits, and values that the parser makes", "the document holds what the parser does not make")
+		return g.found
+	}
 	g.schema("", doc)
 	g.references()
 	if len(g.found) == 0 {

@@ -56,6 +56,17 @@ func TestLintGuard(t *testing.T) {
 	}
 }
 
+func TestLintOfWhatTheParserDoesNotMake(t *testing.T) {
+	for _, doc := range []any{map[string]any{"const": 7}, map[string]any{"enum": []string{"a"}}, map[string]any{"maximum": 5.0, "type": "number"}, struct{}{}} {
+		if got := rulesOf(LintSchema(doc, UseInput)); !slices.Equal(got, []string{ruleValue}) {
+			t.Errorf("%v: %v", doc, got)
+		}
+		if _, err := CompileSchema("x", doc); err == nil {
+			t.Errorf("%v compiled", doc)
+		}
+	}
+}
+
 func TestLintKeywordHints(t *testing.T) {
 	for name, want := range map[string]string{
 		"additionalproperties": "did you mean additionalProperties?", "maxLenght": "did you mean maxLength?", "requird": "did you mean required?",

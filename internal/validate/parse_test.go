@@ -16,7 +16,7 @@ func mustParse(t testing.TB, s string) any {
 	t.Helper()
 	v, err := Parse([]byte(s), AnswerLimits())
 	if err != nil {
-		t.Fatalf("Parse(%s): %v", s, err)
+		t.Fatalf("Parse(%.200s): %v", s, err)
 	}
 	return v
 }

@@ -169,6 +169,10 @@ func (r *Reader) checkRow(s RowSpec) error {
 		bad(!declared, "display.%s has no bound under the contract's display", n)
 	}
 	bad(s.NotDone && s.Failure == nil, "not_done stands beside failure")
+	for _, n := range slices.Sorted(maps.Keys(s.Capture)) {
+		p := s.Capture[n]
+		bad(p.Kind == PickHeader && !p.Integer && p.Matches == "", "capture.%s: a value captured from a header needs integer: true or matches", n)
+	}
 	return errors.Join(errs...)
 }
 

@@ -310,6 +310,7 @@ func TestCompileReportsEveryMistake(t *testing.T) {
 			{Name: "rows[11]", Status: []int{201}, HasCapture: true, NotDone: true},
 			{Name: "rows[12]", Status: []int{400}, Failure: &FailureSpec{Code: "A_CODE"}, HasCapture: true},
 			{Name: "rows[13]", Status: []int{400}, Failure: &FailureSpec{Code: "UPSTREAM_UNAVAILABLE"}},
+			{Name: "rows[14]", Status: []int{206}, HasCapture: true, Capture: map[string]PickSpec{"etag": {Kind: PickHeader, Header: "ETag"}}},
 		},
 		Checks: []CheckSpec{{Kind: "same", Left: "input.a", Right: "target.b"}, {Kind: "signed", At: "result.x"}, {Kind: "fresh", At: "result.x"}},
 	})
@@ -320,7 +321,7 @@ func TestCompileReportsEveryMistake(t *testing.T) {
 		"result: #/type", "display.log: max and lines", "rows[0]: status is missing", "rows[0]: status is missing\nwrite one of", "rows[1]: status 99 is no final", "status 200 stands twice", "success and failure exclude",
 		"rows[2]: status 500 does not tell", "rows[3]: failure: UPSTREAM_UNAVAILABLE says", "rows[4]: failure: after 408 or 5xx", "rows[5]: failure: no answer of a remote system can mean VAULT_LOCKED", "rows[6]: failure: a code matches",
 		"rows[7]: media: none has no body", "rows[8]: success: a: a pick begins", "b: from: the caller's own words", "c: const is no JSON", "d: time is one of", "rows[9]: display.other has no bound", "rows[10]: when: there is no predicate", "expect: #/typ", "rows[11]: not_done stands", "rows[12]: a failure captures",
-		"rows[13]: failure: UPSTREAM_UNAVAILABLE says", "checks[0]: a check looks at", "checks[1]: \"signed\"", "checks[2]: \"fresh\"",
+		"rows[13]: failure: UPSTREAM_UNAVAILABLE says", "rows[14]: capture.etag: a value captured from a header", "checks[0]: a check looks at", "checks[1]: \"signed\"", "checks[2]: \"fresh\"",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not reported in\n%v", want, err)

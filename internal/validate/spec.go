@@ -11,7 +11,7 @@ type Media uint8
 // The media of a row. JSON is what a row reads unless it says otherwise.
 const (
 	MediaJSON Media = iota // application/json or +json, UTF-8
-	MediaText              // text/*, UTF-8
+	MediaText              // text/* with a Content-Type, UTF-8
 	MediaNone              // zero bytes, whatever the headers say
 )
 
