@@ -27,7 +27,7 @@ const (
 // where there is none, open a prompt where the collection is locked, and wait
 // for ever where nobody answers.
 func keychainReady(ctx context.Context) error {
-	address, err := sessionBus()
+	address, err := busAddress(os.Getenv("DBUS_SESSION_BUS_ADDRESS"), busAt(os.Getuid()))
 	if err != nil {
 		return err
 	}
@@ -72,21 +72,30 @@ func property(ctx context.Context, conn *dbus.Conn, path dbus.ObjectPath, iface,
 	return nil
 }
 
-// sessionBus returns the address of the session bus that is there. Only Unix
-// sockets are taken: other transports run programs or leave the machine.
-func sessionBus() (string, error) {
-	address := os.Getenv("DBUS_SESSION_BUS_ADDRESS")
-	if address == "" || address == "autolaunch:" {
-		path := filepath.Join("/run/user", strconv.Itoa(os.Getuid()), "bus")
-		if _, err := os.Stat(path); err != nil {
+// busAt returns the socket of the user's session bus, "" where there is none.
+// The keychain library looks there too.
+func busAt(uid int) string {
+	path := filepath.Join("/run/user", strconv.Itoa(uid), "bus")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// busAddress returns the address of the session bus, out of what the environment
+// says and the socket that is there. Only Unix sockets are taken: other
+// transports run programs or leave the machine.
+func busAddress(set, socket string) (string, error) {
+	if set == "" || set == "autolaunch:" {
+		if socket == "" {
 			return "", fmt.Errorf("%w: there is no session bus (DBUS_SESSION_BUS_ADDRESS is not set)", ErrKeychainUnavailable)
 		}
-		return "unix:path=" + path, nil
+		return "unix:path=" + socket, nil
 	}
-	for part := range strings.SplitSeq(address, ";") {
+	for part := range strings.SplitSeq(set, ";") {
 		if !strings.HasPrefix(part, "unix:") {
 			return "", fmt.Errorf("%w: the address of the session bus is not a Unix socket", ErrKeychainUnavailable)
 		}
 	}
-	return address, nil
+	return set, nil
 }
