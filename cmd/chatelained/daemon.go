@@ -117,7 +117,7 @@ func (d *daemon) joinGateway(set *actions.Set) {
 	d.gateway = gateway.New(gateway.Deps{
 		Set: set, Vault: linePort{d.vault}, Executor: d.exec, Ledger: d.ledger, Sessions: d.sessions,
 		Desk: d.desk, Log: d.record, Metrics: gateway.NewMetrics(d.metrics), Logger: d.log, BootID: bootID(),
-		Limits: gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget},
+		Limits: gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget, Answer: d.config.AnswerBytes},
 	})
 	d.gateway.RegisterState(d.metrics)
 	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s.ID, s.Name, reason) })

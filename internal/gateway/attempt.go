@@ -36,7 +36,7 @@ func (g *Gateway) intend(ctx context.Context, k cleared, n int) (intended, error
 	if err != nil {
 		return intended{}, err
 	}
-	pending := g.log.AppendIntent(g.intentEvent(k, n, req), intentReserve)
+	pending := g.log.AppendIntent(g.intentEvent(k, n, req), g.limits.Answer+answerHead)
 	var receipt auditlog.Receipt
 	var both errgroup.Group
 	both.Go(func() (err error) {
@@ -55,9 +55,9 @@ func (g *Gateway) intend(ctx context.Context, k cleared, n int) (intended, error
 	return intended{cleared: k, attempt: n, intent: receipt, request: req}, nil
 }
 
-// intentReserve is the room booked in the record for what one intent leads to:
-// the largest answer in its sealed form, and the outcome.
-const intentReserve = 2 << 20
+// answerHead is what an answer's headers and trailers may add to its body in the
+// record: the executor's limit for them, and the event around.
+const answerHead = 96 << 10
 
 func (g *Gateway) send(ctx context.Context, i intended) answered {
 	_ = i.call.SetState(ledger.Sent)

@@ -30,6 +30,9 @@ type Limits struct {
 	// Live is how many claimed calls (also those that wait for a person) the
 	// daemon holds in memory.
 	Live int
+	// Answer is the largest body of an answer in bytes; each intent books room
+	// for it in the record.
+	Answer int64
 }
 
 // Defaults of Limits (docs/configuration.md).
@@ -38,6 +41,8 @@ const (
 	DefaultCallsPerTarget = 8
 	// DefaultLive bounds memory, not work: a waiting call costs a few kilobytes.
 	DefaultLive = 1024
+	// DefaultAnswer is the executor's own limit.
+	DefaultAnswer = 1 << 20
 )
 
 func (l Limits) withDefaults() Limits {
@@ -49,6 +54,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Live == 0 {
 		l.Live = DefaultLive
+	}
+	if l.Answer == 0 {
+		l.Answer = DefaultAnswer
 	}
 	return l
 }

@@ -1,0 +1,5 @@
+package main_test
+
+import "errors"
+
+func mountSmall(string) error { return errors.New("no tmpfs here") }
