@@ -37,6 +37,7 @@ type fakeDaemon struct {
 	proofs   int
 	requests []string
 	servers  []*http.Server
+	silent   chan struct{} // closed when a call meets silence
 }
 
 type fakeSession struct{ id, name, state, code string }
@@ -45,7 +46,7 @@ type fakeSession struct{ id, name, state, code string }
 func startFake(dir string, options map[string]string) (*fakeDaemon, error) {
 	d := &fakeDaemon{
 		options: options, sessions: map[string]*fakeSession{}, cards: map[string]*client.Card{},
-		calls: map[string]string{}, chals: map[string][]byte{}, open: options["vault"] != "sealed",
+		calls: map[string]string{}, chals: map[string][]byte{}, open: options["vault"] != "sealed", silent: make(chan struct{}),
 	}
 	for name, h := range map[string]http.Handler{"agent.sock": d.agentRoutes(), "operator.sock": d.operatorRoutes()} {
 		l, err := net.Listen("unix", filepath.Join(dir, name))
@@ -178,7 +179,13 @@ func (d *fakeDaemon) agentRoutes() http.Handler {
 		if d.authorised(w, r) {
 			b := body(r)
 			id, _ := b["request_id"].(string)
-			d.answer(w, r.PathValue("name"), id, b["input"].(obj))
+			in := b["input"].(obj)
+			if in["version"] == "silence" {
+				close(d.silent)
+				<-r.Context().Done()
+				return
+			}
+			d.answer(w, r.PathValue("name"), id, in)
 		}
 	})
 	m.HandleFunc("GET /v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -47,6 +47,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCmd(), a.completionCmd(), exitCodesTopic(),
 	)
 	cmd.SetHelpCommand(helpCmd())
+	a.completions(cmd)
 	return cmd
 }
 

@@ -1,22 +1,40 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"chatelaine/internal/auditlog"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chatelaine": main})
+	testscript.Main(cleaning{m}, map[string]func(){"chatelaine": main})
+}
+
+// cleaning removes what the tests built, when they were run at all.
+type cleaning struct{ m *testing.M }
+
+func (c cleaning) Run() int {
+	code := c.m.Run()
+	if built.Load() {
+		if path, err := daemonBinary(); err == nil {
+			os.RemoveAll(filepath.Dir(path))
+		}
+	}
+	return code
 }
 
 // TestScripts drives the real program against fake daemons on real sockets.
@@ -27,7 +45,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"daemon": cmdDaemon, "asked": cmdAsked, "run": cmdRun,
+			"daemon": cmdDaemon, "asked": cmdAsked, "run": cmdRun, "keep": cmdKeep,
+			"realdaemon": cmdRealDaemon, "sent": cmdSent, "record": cmdRecord,
 		},
 	})
 }
@@ -49,6 +68,11 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("CHATELAINE_STATE", filepath.Join(env.WorkDir, "state"))
 	env.Setenv("CHATELAINE_AGENT", "cli-test")
 	env.Setenv("HOME", env.WorkDir)
+	contracts, err := filepath.Abs(filepath.Join("..", "..", "contracts"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("CONTRACTS", contracts)
 	return os.WriteFile(filepath.Join(env.WorkDir, "pass"), []byte(fakeOperator+"\n"), 0o600)
 }
 
@@ -69,6 +93,35 @@ func cmdDaemon(ts *testscript.TestScript, _ bool, args []string) {
 func cmdAsked(ts *testscript.TestScript, _ bool, _ []string) {
 	d, _ := fakes.Load(ts.Getenv("RUNTIME"))
 	d.(*fakeDaemon).wrote(ts.Stdout())
+}
+
+// cmdKeep puts a member of the last JSON output in the environment: keep NAME MEMBER
+func cmdKeep(ts *testscript.TestScript, _ bool, args []string) {
+	m := regexp.MustCompile(`"` + args[1] + `": "([^"]*)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("there is no member %q in the output", args[1])
+	}
+	ts.Setenv(args[0], m[1])
+}
+
+// cmdRecord writes a small record and closes it: record DIR
+func cmdRecord(ts *testscript.TestScript, _ bool, args []string) {
+	var to []auditlog.Recipient
+	for range 2 {
+		id, err := auditlog.GenerateIdentity()
+		ts.Check(err)
+		to = append(to, id.Recipient())
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	ts.Check(auditlog.Create(dir, to))
+	l, err := auditlog.Open(auditlog.Options{Dir: dir, Recipients: to, SegmentBytes: 64 << 10})
+	ts.Check(err)
+	for range 5 {
+		_, err := l.Append(auditlog.Event{Type: "heartbeat", Wall: time.Now()}).Wait(context.Background())
+		ts.Check(err)
+	}
+	ts.Check(l.Close())
 }
 
 // cmdRun runs chatelaine without a terminal and checks its exit code:

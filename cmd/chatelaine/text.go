@@ -121,9 +121,14 @@ func writeTable(w io.Writer, colour bool, rows []row, indent string) {
 	}
 }
 
+// nanoseconds writes durations as a whole number; their members say so by name.
+var nanoseconds = json.MarshalToFunc(func(e *jsontext.Encoder, d time.Duration) error {
+	return e.WriteToken(jsontext.Int(int64(d)))
+})
+
 // printJSON writes a value for a program: indented, one value, one newline.
 func (a *app) printJSON(v any) error {
-	b, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true))
+	b, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), json.WithMarshalers(nanoseconds))
 	if err != nil {
 		return err
 	}
