@@ -38,10 +38,10 @@ func (d *draft) bind(st *site) {
 		}
 		d.c.inputSchema = s
 	}
-	if len(d.f.Problems()) == 0 {
+	if d.f.Count() == 0 {
 		d.compileReader()
 	}
-	if len(d.f.Problems()) > 0 {
+	if d.f.Count() > 0 {
 		return
 	}
 	d.c.digest = digest("contract", doc)

@@ -27,7 +27,7 @@ func TestForm(t *testing.T) {
 
 func TestJSONBody(t *testing.T) {
 	for _, k := range []struct{ name, body, idem, input, want string }{
-		{"breaking out", "{reason: {from: input.reason}}", "{header: Idempotency-Key}", strings.Replace(goodInput, "fixes retries", `","admin":true,"x":"`, 0), `{"reason":"fixes retries"}`},
+		{"breaking out", "{reason: {from: input.reason}}", "{header: Idempotency-Key}", strings.Replace(goodInput, "fixes retries", `\",\"admin\":true`, 1), `{"reason":"\",\"admin\":true"}`},
 		{"functions", "{a: {concat: [x, {lower: {from: input.reason}}]}, b: {base64: {from: input.reason}}, c: {json_text: {r: {from: input.reason}}}}", "{header: Idempotency-Key}", goodInput,
 			`{"a":"xfixes retries","b":"Zml4ZXMgcmV0cmllcw==","c":"{\"r\":\"fixes retries\"}"}`},
 		{"left out", "{n: {from: input.note, optional: true}, o: {n: {from: input.note, optional: true}}, p: {concat: [a, {from: input.note, optional: true}]}, q: [1, {from: input.note, optional: true}]}", "{header: Idempotency-Key}", goodInput,

@@ -55,7 +55,7 @@ func (d *draft) overlap(n *strictyaml.Node, row validate.RowSpec) {
 }
 
 func (d *draft) row(n *strictyaml.Node, name string) (validate.RowSpec, bool) {
-	before := len(d.f.Problems())
+	before := d.f.Count()
 	row := validate.RowSpec{Name: name}
 	if !d.f.Map(n, "a row", append(slices.Clone(rowKeys), laterRowKeys...)...) {
 		return row, false
@@ -83,7 +83,7 @@ func (d *draft) row(n *strictyaml.Node, name string) (validate.RowSpec, bool) {
 			d.bad(v.Pos, "outcome", "", "display stands beside success")
 		}
 	}
-	return row, len(d.f.Problems()) == before
+	return row, d.f.Count() == before
 }
 
 func (d *draft) status(n *strictyaml.Node, row *validate.RowSpec) {

@@ -254,13 +254,13 @@ func (d *draft) pick(n *strictyaml.Node, evidence bool) (validate.PickSpec, bool
 		return validate.PickSpec{Kind: validate.PickPointer, At: ptr}, ok
 	}
 	p := validate.PickSpec{}
-	before := len(d.f.Problems())
+	before := d.f.Count()
 	if !d.f.Map(n, "a pick", pickKeys...) {
 		return p, false
 	}
 	d.pickStart(n, &p, evidence)
 	d.pickSteps(n, &p)
-	return p, len(d.f.Problems()) == before
+	return p, d.f.Count() == before
 }
 
 // pickStart reads where a pick begins.

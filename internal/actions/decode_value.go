@@ -145,10 +145,33 @@ func (d *draft) from(n *strictyaml.Node, want kind, sc scope) *valueNode {
 	if o := n.Get("optional"); o != nil {
 		out.optional, _ = d.f.Flag(o, "optional")
 	}
-	if !d.path(p.Pos, path, want, out.optional, sc) {
+	if !d.path(p.Pos, path, want, out.optional, sc) || !d.wholeObject(p.Pos, path, sc) {
 		return nil
 	}
 	return out
+}
+
+// wholeObject looks into an input that is placed as it is: the names of its
+// members become names of the body's.
+func (d *draft) wholeObject(at strictyaml.Pos, path string, sc scope) bool {
+	root, rest, dotted := strings.Cut(path, ".")
+	s, ok := sc[root]
+	if !ok && root == "input" {
+		s, ok = d.in.root, true
+	}
+	if !ok || s == nil {
+		return true
+	}
+	if dotted {
+		s, _, _ = d.in.property(s, rest)
+	}
+	for _, name := range d.in.members(s, refDepth) {
+		if forbiddenMember(name) || overridingMember(name) {
+			d.bad(at, "input-member", "call the input's member otherwise and place its value by itself", "no input may be part of a member named %q", name)
+			return false
+		}
+	}
+	return true
 }
 
 // path checks that a value path exists, always has a value or is marked

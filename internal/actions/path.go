@@ -39,7 +39,7 @@ func (d *draft) parsePath(n *strictyaml.Node) *pathTemplate {
 	if !ok {
 		return nil
 	}
-	before := len(d.f.Problems())
+	before := d.f.Count()
 	t := &pathTemplate{text: text, pos: n.Pos}
 	if !strings.HasPrefix(text, "/") {
 		d.bad(n.Pos, "path", "", "a path begins with /")
@@ -53,7 +53,7 @@ func (d *draft) parsePath(n *strictyaml.Node) *pathTemplate {
 		}
 		t.segments = append(t.segments, d.segment(n, seg, i))
 	}
-	if len(d.f.Problems()) > before {
+	if d.f.Count() > before {
 		return nil
 	}
 	return t

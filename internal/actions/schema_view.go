@@ -133,6 +133,34 @@ func (v schemaView) items(s map[string]any) map[string]any {
 	return v.resolve(it)
 }
 
+// members collects the property names that a value of the schema may have, at
+// any depth.
+func (v schemaView) members(s map[string]any, depth int) []string {
+	if s == nil || depth == 0 {
+		return nil
+	}
+	s = v.resolve(s)
+	var out []string
+	props, _ := s["properties"].(map[string]any)
+	for _, name := range sortedKeys(props) {
+		out = append(out, name)
+		sub, _ := props[name].(map[string]any)
+		out = append(out, v.members(sub, depth-1)...)
+	}
+	for _, key := range []string{"items", "if", "then", "else"} {
+		sub, _ := s[key].(map[string]any)
+		out = append(out, v.members(sub, depth-1)...)
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf", "prefixItems"} {
+		subs, _ := s[key].([]any)
+		for _, sub := range subs {
+			m, _ := sub.(map[string]any)
+			out = append(out, v.members(m, depth-1)...)
+		}
+	}
+	return out
+}
+
 // names collects every property name of the schema, at any depth, with its
 // pointer.
 func (v schemaView) names() map[string]string {

@@ -87,6 +87,9 @@ func (c *Contract) show(n *valueNode, e env) string {
 	if err != nil {
 		v = nil
 	}
+	if s, ok := v.(string); ok && e.frozen && n.uses("call.now") {
+		return "(set when it is sent: " + s + ")"
+	}
 	return rendered(v, c.bare(n))
 }
 

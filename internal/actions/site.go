@@ -38,8 +38,13 @@ const (
 
 // loadSite reads targets.yaml.
 func loadSite(path string) *site {
+	return parseSite(readFile(path, strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}), filepath.Dir(path))
+}
+
+// parseSite reads a site file's text; dir is where its other files lie.
+func parseSite(f *strictyaml.File, dir string) *site {
 	s := &site{
-		f: readFile(path, strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}), dir: filepath.Dir(path),
+		f: f, dir: dir,
 		targets: map[string]*Target{}, identities: map[string]*IdentitySpec{}, lists: map[string]*list{}, listDocs: map[string]any{},
 	}
 	root := s.f.Root()

@@ -47,10 +47,10 @@ func (s *site) readTargets(n *strictyaml.Node) {
 		if !targetName.MatchString(m.Key) {
 			s.bad(m.KeyPos, "name", "small letters, digits, - _ and .", "%q is no name of a target", m.Key)
 		}
-		before := len(s.f.Problems())
+		before := s.f.Count()
 		t := &Target{name: m.Key}
 		s.target(m.Value, t)
-		if len(s.f.Problems()) == before {
+		if s.f.Count() == before {
 			s.targets[m.Key] = t
 		}
 	}

@@ -325,6 +325,21 @@ func (v *valueNode) usesInput() bool {
 	return false
 }
 
+// uses says whether a path stands anywhere in the value.
+func (v *valueNode) uses(path string) bool {
+	if v == nil {
+		return false
+	}
+	found := v.op == opFrom && v.path == path
+	for _, a := range v.args {
+		found = found || a.uses(path)
+	}
+	for _, m := range v.members {
+		found = found || m.node.uses(path)
+	}
+	return found
+}
+
 // inputs collects every input path in the value.
 func (v *valueNode) inputs(out map[string]bool) {
 	if v == nil {

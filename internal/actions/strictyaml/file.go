@@ -26,6 +26,9 @@ func (f *File) Root() *Node { return f.root }
 // Problems returns everything reported so far, in the order of the lines.
 func (f *File) Problems() Problems { return f.problems.Sort() }
 
+// Count returns how many problems were reported so far, repeats included.
+func (f *File) Count() int { return len(f.problems) }
+
 // Report adds a problem at a place.
 func (f *File) Report(at Pos, rule, hint, format string, args ...any) {
 	excerpt := ""
