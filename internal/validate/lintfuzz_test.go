@@ -292,7 +292,7 @@ func tryProof(m schemaMaker, instances int, tally *proofTally) error {
 
 func TestNoUndeclaredMemberGetsThroughACleanSchema(t *testing.T) {
 	var tally proofTally
-	for seed := range uint64(1500) {
+	for seed := range uint64(700) {
 		if err := tryProof(schemaMaker{rand.New(rand.NewPCG(seed, 7))}, 60, &tally); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -303,7 +303,7 @@ func TestNoUndeclaredMemberGetsThroughACleanSchema(t *testing.T) {
 	if tally.differ > 0 {
 		t.Errorf("the engines differ over %d instances of lint-clean schemas", tally.differ)
 	}
-	if tally.clean < 50 || tally.accepted < 1000 || tally.strange < 500 {
+	if tally.clean < 50 || tally.accepted < 1000 || tally.strange < 1000 {
 		t.Errorf("the generator makes too little: %+v", tally)
 	}
 }

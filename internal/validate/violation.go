@@ -19,7 +19,7 @@ const ruleDiffer = "engines-differ"
 // made from the kind of violation and its places; no engine's text is used,
 // because engines quote the value.
 type Violation struct {
-	Rule          string // the keyword, or engines-differ, engine-panic, not-compiled, value-type
+	Rule          string // the keyword, or false-schema, engines-differ, engine-panic, engine-error, not-compiled, value-type
 	SchemaPath    string // a pointer into the schema document
 	InstancePath  string // a pointer into the value; member names are escaped and cut
 	Message       string // for the operator; may name members, escaped and cut
@@ -56,7 +56,7 @@ func render(e *first.ValidationError) Violation {
 			v.SchemaPath += "/" + escapeToken(p)
 		}
 	} else {
-		v.Rule = v.SchemaPath[strings.LastIndexByte(v.SchemaPath, '/')+1:]
+		v.Rule = falseRule(v.SchemaPath)
 	}
 	if _, isNot := e.ErrorKind.(*kind.Not); isNot {
 		v.Rule = "not"
@@ -69,6 +69,20 @@ func render(e *first.ValidationError) Violation {
 		v.Message, v.Reason = sentences(&kind.AdditionalProperties{Properties: e.InstanceLocation[n-1:]})
 	}
 	return v
+}
+
+// falseRule names the keyword whose schema is false; a member may bear the name
+// of a keyword.
+func falseRule(path string) string {
+	parts := strings.Split(path, "/")
+	last := parts[len(parts)-1]
+	switch last {
+	case "unevaluatedProperties", "unevaluatedItems", "items":
+		if len(parts) < 2 || parts[len(parts)-2] != "properties" {
+			return last
+		}
+	}
+	return "false-schema"
 }
 
 // fragment is the pointer within the schema document; only its author writes it.
