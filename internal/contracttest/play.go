@@ -74,10 +74,9 @@ func (p player) play(ctx context.Context, fx fixture) (got, error) {
 	if err != nil {
 		return got{}, err
 	}
-	defer r.close()
 	g := got{cred: credential{secret, spec, target}, target: target}
 	p.attempts(ctx, &g, r, plan, fx.now)
-	r.exec.Close() // so that nothing arrives any more
+	r.close() // so that nothing arrives any more
 	g.requests, g.wanted, g.extra = r.srv.Requests(), r.dialled, r.extra
 	g.unused = max(0, len(fx.answers)-r.asked)
 	return g, nil

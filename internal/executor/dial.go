@@ -102,7 +102,13 @@ func connectFirst(ctx context.Context, to place, addrs []netip.Addr) (net.Conn, 
 			errs = append(errs, err)
 			continue
 		}
-		if got := remoteAddr(conn); got != want {
+		got := remoteAddr(conn)
+		if !got.IsValid() { // reset before it was looked at
+			conn.Close()
+			errs = append(errs, fmt.Errorf("connecting to %s: the connection is gone", want))
+			continue
+		}
+		if got != want {
 			conn.Close()
 			return nil, stopped(PhaseConnect, fault.TargetNotAllowed, fmt.Errorf("dialled %s, reached %s", want, got))
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +29,13 @@ func (s *seen2) add(r *http.Request) {
 	defer s.mu.Unlock()
 	s.reqs = append(s.reqs, fmt.Sprintf("%s %s %s %s auth=%q agent=%q type=%q body=%q", r.Proto, r.Method, r.Host, r.RequestURI,
 		r.Header["Authorization"], r.Header["User-Agent"], r.Header["Content-Type"], body))
+}
+
+// all returns what was sent so far.
+func (s *seen2) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.reqs)
 }
 
 func serve2(t *testing.T, handler http.HandlerFunc) (place, *seen2) {
@@ -62,8 +70,8 @@ func TestHTTP2OnlyWhereTheTargetSaysSo(t *testing.T) {
 	wantCode(t, sendTo(t, x, change(to), &bearer{}), "")
 	for i, proto := range []string{"HTTP/2.0", "HTTP/1.1"} {
 		want := fmt.Sprintf(`%s POST localhost:%d /v1/things auth=["Bearer %s"] agent=["chatelaine"] type=["application/json"] body="{\"a\":1}"`, proto, to.port, token)
-		if seen.reqs[i] != want {
-			t.Errorf("request %d\n%s\nwant\n%s", i, seen.reqs[i], want)
+		if seen.all()[i] != want {
+			t.Errorf("request %d\n%s\nwant\n%s", i, seen.all()[i], want)
 		}
 	}
 }
@@ -91,15 +99,17 @@ func TestHTTP2Faults(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, "short")
 		}, fault.UpstreamUnavailable, fault.OutcomeUnknown, ""},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", 307) }, "", "", ""},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusTemporaryRedirect) }, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to, seen := serve2(t, c.handler)
-			o := quick()
-			o.ConnectTimeout, o.TLSTimeout = 0, 0
+			o := Options{}
+			if c.name == "silent" {
+				o.HeaderTimeout = 300 * time.Millisecond
+			}
 			x := newExecutor(t, o)
 			for _, s := range []step{read(to), change(to)} {
-				s.timeout = 2 * time.Second
+				s.timeout = 20 * time.Second
 				want := c.read
 				if s.change {
 					want = c.change
@@ -110,8 +120,8 @@ func TestHTTP2Faults(t *testing.T) {
 					t.Errorf("rule %q, wrote %v", rule, ex.Wrote)
 				}
 			}
-			if len(seen.reqs) != 2 {
-				t.Errorf("%d requests for two attempts", len(seen.reqs))
+			if len(seen.all()) != 2 {
+				t.Errorf("%d requests for two attempts", len(seen.all()))
 			}
 		})
 	}
@@ -121,8 +131,8 @@ func TestHTTP2CredentialRefuses(t *testing.T) {
 	to, seen := serve2(t, func(http.ResponseWriter, *http.Request) {})
 	ex := sendTo(t, newExecutor(t, Options{}), change(to), &bearer{err: errors.New("bound elsewhere")})
 	wantCode(t, ex, fault.TargetNotAllowed)
-	if ex.Wrote || ex.Writes != 0 || len(seen.reqs) != 0 {
-		t.Errorf("wrote %v, %d requests", ex.Wrote, len(seen.reqs))
+	if ex.Wrote || ex.Writes != 0 || len(seen.all()) != 0 {
+		t.Errorf("wrote %v, %d requests", ex.Wrote, len(seen.all()))
 	}
 	k := &keeper{}
 	wantCode(t, sendTo(t, newExecutor(t, Options{}), change(to), k), "")

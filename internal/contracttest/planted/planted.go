@@ -46,7 +46,11 @@ func New(text string) *Secret {
 		panic("planted: the secret is too short to be searched")
 	}
 	s, b := &Secret{text: text}, []byte(text)
-	add := func(encoding string, n []byte) { s.needles = append(s.needles, needle{encoding, n}) }
+	add := func(encoding string, n []byte) {
+		if encoding == "raw" || !bytes.Equal(n, b) {
+			s.needles = append(s.needles, needle{encoding, n})
+		}
+	}
 	add("raw", b)
 	add("hex", []byte(hex.EncodeToString(b)))
 	add("HEX", []byte(strings.ToUpper(hex.EncodeToString(b))))

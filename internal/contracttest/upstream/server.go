@@ -194,10 +194,9 @@ func (s *Server) secure(tcp net.Conn, cert tls.Certificate) (net.Conn, *tls.Conn
 	if len(cert.Certificate) == 0 {
 		return tcp, nil, nil
 	}
-	tc := tls.Server(tcp, &tls.Config{
-		Certificates: []tls.Certificate{cert}, NextProtos: s.o.NextProtos, MaxVersion: s.o.MaxTLS,
-		SessionTicketKey: sessionKey,
-	})
+	cfg := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: s.o.NextProtos, MaxVersion: s.o.MaxTLS}
+	cfg.SetSessionTicketKeys([][32]byte{sessionKey})
+	tc := tls.Server(tcp, cfg)
 	if err := tc.Handshake(); err != nil {
 		return nil, nil, err
 	}
