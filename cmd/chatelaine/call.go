@@ -93,7 +93,24 @@ func (a *app) call(ctx context.Context, action string, args []string, f callFlag
 			return err
 		}
 	}
+	if f.requestID != "" {
+		r.tellLastTry(ctx, f.requestID)
+	}
 	return r.perform(ctx, view, client.CallRequest{Input: given, RequestID: requestID(f.requestID)})
+}
+
+// tellLastTry says how the last try of a named call ended, where nothing
+// happened and asking now starts another: else a call that a person approved
+// and that could not be sent would only be seen to wait for approval again.
+func (r *agentRun) tellLastTry(ctx context.Context, id string) {
+	last, err := r.agent.Result(ctx, id, 0)
+	if err != nil || last.Err == nil {
+		return // what matters is met again by the call itself
+	}
+	switch last.Err.Code {
+	case fault.UpstreamUnavailable, fault.RemoteRateLimited:
+		r.a.note("the last try of %s ended: %s; asking anew", printable(id), printable(lowerFirst(last.Err.Error())))
+	}
 }
 
 // givenInput checks what can be checked without a daemon; nil means: from the

@@ -275,6 +275,10 @@ func (d *fakeDaemon) outcome(w http.ResponseWriter, id string) {
 	done := obj{"ok": true, "action": "deploy_release", "request_id": id, "data": obj{"state": "queued"}}
 	card := d.cards["apr_"+id]
 	switch {
+	case d.calls[id] == "rearmed":
+		reply(w, 503, envelope("deploy_release", id, "UPSTREAM_UNAVAILABLE", "The remote system could not be reached; nothing happened.", obj{"retryable": true}))
+	case d.calls[id] == "":
+		refuse(w, 404, "NOT_FOUND", "The remote object is not there.")
 	case card == nil:
 		reply(w, 200, done)
 	case card.State == "open":

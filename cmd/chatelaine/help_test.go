@@ -173,6 +173,16 @@ Each call has a request id; the program makes one where none is given, and print
 where it matters. The same command with ` + "`--request-id ID`" + ` returns the recorded outcome
 and never sends a second time.
 
+## What --json prints
+Lists are objects with one member: ` + "`actions`, `approvals`, `sessions`, `calls`, `identities`, `contracts`" + `. Their
+elements, and what ` + "`status`, `actions ACTION`, `approvals ID`, `calls show`, `explain`, `unlock` and `lock`" + ` print,
+have the members of the [HTTP API](http-api.md). ` + "`call`" + ` prints the envelope, or while a
+session waits ` + "`{waiting_for, agent, session_id, pairing_code, authorize}`" + `. A decision prints the
+card, or the thing's id and its new ` + "`state`" + `. ` + "`contract lint`" + ` prints ` + "`{contracts, findings}`" + `, each
+finding with ` + "`file, line, column, rule, message, hint`" + `; ` + "`contract test`" + ` prints ` + "`{cases}`" + `, each with
+` + "`action, fixture, file, ok, want, got, layer`" + `; ` + "`audit verify`" + ` prints the verifier's report. New
+members may come; none changes its meaning.
+
 ## Environment
 | variable | is the default of |
 |---|---|

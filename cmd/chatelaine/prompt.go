@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"chatelaine/internal/client"
 )
@@ -66,6 +67,9 @@ func openFD(flag string, fd int) (*os.File, error) {
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return nil, usage(fmt.Sprintf("--%s %d is a folder", flag, fd))
+	}
+	if term.IsTerminal(fd) {
+		return nil, usage(fmt.Sprintf("--%s %d is a terminal, which would show what is typed", flag, fd), "leave the flag out: the terminal is then asked without echo")
 	}
 	return os.NewFile(uintptr(fd), fmt.Sprintf("descriptor %d", fd)), nil
 }

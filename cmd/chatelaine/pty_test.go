@@ -282,6 +282,14 @@ func TestTerminalEndOfFile(t *testing.T) {
 	x.ends(exitUsage)
 }
 
+// A descriptor that is the terminal would show the passphrase.
+func TestTerminalRefusedAsDescriptor(t *testing.T) {
+	_, dir := atFake(t, map[string]string{"vault": "sealed"})
+	x := atTerminal(t, dir, nil, nil, "unlock", "--passphrase-fd", "0")
+	x.expect(`--passphrase-fd 0 is a terminal, which would show what is typed`)
+	x.ends(exitUsage)
+}
+
 // Nobody types for a daemon that is not there.
 func TestTerminalAsksOnlyWhenDaemonIsThere(t *testing.T) {
 	dir, err := tempRuntime()

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"daemon": cmdDaemon, "asked": cmdAsked, "run": cmdRun, "keep": cmdKeep,
+			"daemon": cmdDaemon, "asked": cmdAsked, "run": cmdRun, "keep": cmdKeep, "mode": cmdMode,
 			"realdaemon": cmdRealDaemon, "sent": cmdSent, "record": cmdRecord,
 		},
 	})
@@ -102,6 +102,15 @@ func cmdKeep(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("there is no member %q in the output", args[1])
 	}
 	ts.Setenv(args[0], m[1])
+}
+
+// cmdMode holds a file to its permissions: mode OCTAL FILE
+func cmdMode(ts *testscript.TestScript, _ bool, args []string) {
+	fi, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := strconv.FormatUint(uint64(fi.Mode().Perm()), 8); got != args[0] {
+		ts.Fatalf("%s has mode %s, want %s", args[1], got, args[0])
+	}
 }
 
 // cmdRecord writes a small record and closes it: record DIR

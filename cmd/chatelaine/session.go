@@ -249,13 +249,7 @@ func (a *app) sessionEndCmd() *cobra.Command {
 			if r.saved.Token == "" {
 				return refused(fmt.Sprintf("agent %s has no session here", r.name))
 			}
-			err = r.agent.EndSession(cmd.Context())
-			switch client.CodeOf(err) {
-			case "", fault.SessionRequired, fault.SessionRevoked: // ended, or ended before
-			default:
-				return err
-			}
-			if err != nil && client.CodeOf(err) == "" {
+			if err := r.agent.EndSession(cmd.Context()); err != nil && !alreadyOver(err) {
 				return err
 			}
 			id := r.saved.SessionID
@@ -268,4 +262,10 @@ func (a *app) sessionEndCmd() *cobra.Command {
 	f.add(cmd, false)
 	jsonFlag(cmd, &f.json)
 	return cmd
+}
+
+// alreadyOver says that the daemon no longer knows the session: it ended before.
+func alreadyOver(err error) bool {
+	code := client.CodeOf(err)
+	return code == fault.SessionRequired || code == fault.SessionRevoked
 }
