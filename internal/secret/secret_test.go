@@ -101,9 +101,6 @@ func TestNoMarshallerTakesASecret(t *testing.T) {
 			refuseLeak(t, name, err.Error())
 		}
 	}
-	if _, err := json.Marshal(map[Secret2]int{}); err != nil {
-		t.Fatal(err)
-	}
 	refuseLeak(t, "marshalled", out.String())
 	for name, f := range map[string]func() ([]byte, error){"text": s.MarshalText, "binary": s.MarshalBinary, "gob": s.GobEncode, "json": s.MarshalJSON} {
 		if b, err := f(); b != nil || !errors.Is(err, ErrNoMarshal) {
@@ -111,14 +108,12 @@ func TestNoMarshallerTakesASecret(t *testing.T) {
 		}
 	}
 	// Unexported fields are not marshalled at all.
-	b, err := json.Marshal(newHolder())
+	var hidden any = newHolder()
+	b, err := json.Marshal(hidden)
 	if err != nil || string(b) != "{}" {
 		t.Errorf("got %s, %v", b, err)
 	}
 }
-
-// Secret2 only shows that a map key type needs text; a Secret cannot be one.
-type Secret2 string
 
 func TestASecretCannotBeCompared(t *testing.T) {
 	if reflect.TypeFor[Secret]().Comparable() {
