@@ -18,7 +18,7 @@ type AgentOptions struct {
 	UserAgent string // program and version
 }
 
-// Agent calls actions. It is safe for one caller at a time.
+// Agent calls actions. Its calls may run at the same time; SetToken may not.
 type Agent struct{ w *wire }
 
 // NewAgent makes an agent client; it does not connect yet.
@@ -28,7 +28,7 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 	}
 	var w *wire
 	if o.Socket != "" {
-		w = newWire("http://localhost", o.Socket, o.UserAgent, func(ctx context.Context) (net.Conn, error) {
+		w = newWire("http://localhost", o.Socket, o.UserAgent, anyNumber, func(ctx context.Context) (net.Conn, error) {
 			return dialSocket(ctx, o.Socket, o.Owners)
 		})
 	} else {
@@ -36,7 +36,7 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		w = newWire("http://"+addr.String(), addr.String(), o.UserAgent, func(ctx context.Context) (net.Conn, error) {
+		w = newWire("http://"+addr.String(), addr.String(), o.UserAgent, anyNumber, func(ctx context.Context) (net.Conn, error) {
 			return dialLoopback(ctx, addr, o.Owners)
 		})
 	}

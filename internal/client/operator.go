@@ -16,13 +16,13 @@ import (
 // machine and for a keychain that takes its time.
 const unlockTimeout = 2 * time.Minute
 
-// Operator decides and looks. It is safe for one caller at a time; a read
-// session lasts as long as its connection.
+// Operator decides and looks over one connection: requests wait for each other,
+// and a read session lasts as long as the connection.
 type Operator struct{ w *wire }
 
 // NewOperator makes an operator client; it does not connect yet.
 func NewOperator(socket string, owners Owners, userAgent string) *Operator {
-	return &Operator{w: newWire("http://localhost", socket, userAgent, func(ctx context.Context) (net.Conn, error) {
+	return &Operator{w: newWire("http://localhost", socket, userAgent, oneConnection, func(ctx context.Context) (net.Conn, error) {
 		return dialSocket(ctx, socket, owners)
 	})}
 }

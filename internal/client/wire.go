@@ -42,9 +42,15 @@ type wire struct {
 
 type dialFunc func(ctx context.Context) (net.Conn, error)
 
-// newWire makes a peer with one connection at a time, so that what the daemon
-// ties to the connection (a read session) stays with it.
-func newWire(base, where, agent string, dial dialFunc) *wire {
+// oneConnection keeps what the daemon ties to a connection (an operator's read
+// session) with it; anyNumber is for agents, whose long polls must not hold up
+// their other calls.
+const (
+	oneConnection = 1
+	anyNumber     = 0
+)
+
+func newWire(base, where, agent string, conns int, dial dialFunc) *wire {
 	return &wire{
 		base: base, where: where, agent: agent,
 		http: &http.Client{
@@ -52,7 +58,7 @@ func newWire(base, where, agent string, dial dialFunc) *wire {
 			Transport: &http.Transport{
 				DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 				DisableCompression:     true,
-				MaxConnsPerHost:        1,
+				MaxConnsPerHost:        conns,
 				MaxIdleConns:           1,
 				MaxResponseHeaderBytes: maxReplyHeader,
 			},
