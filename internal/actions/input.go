@@ -45,7 +45,27 @@ func (c *Contract) ParseInput(doc any) (Input, error) {
 			return Input{}, fault.Invalid(err, pathField(name))
 		}
 	}
-	return Input{contract: c, value: m, canonical: validate.Canonical(m)}, nil
+	own, _ := deepCopy(m).(map[string]any)
+	return Input{contract: c, value: own, canonical: validate.Canonical(m)}, nil
+}
+
+// deepCopy keeps what was checked apart from what the caller still holds.
+func deepCopy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, sub := range v {
+			out[k] = deepCopy(sub)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, sub := range v {
+			out[i] = deepCopy(sub)
+		}
+		return out
+	}
+	return v
 }
 
 func pathField(name string) fault.Field {
@@ -64,8 +84,11 @@ func (in Input) Digest(action string) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// Value returns a copy of the input's members.
-func (in Input) Value() map[string]any { return maps.Clone(in.value) }
+// Value returns a copy of the input.
+func (in Input) Value() map[string]any {
+	out, _ := deepCopy(in.value).(map[string]any)
+	return out
+}
 
 const (
 	maxFields  = 16  // mistakes told at once

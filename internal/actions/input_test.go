@@ -171,3 +171,23 @@ func TestEnvelopeRebasesReferences(t *testing.T) {
 		}
 	}
 }
+
+// What was checked stays as it was, whatever its giver does with it later.
+func TestInputIsACopy(t *testing.T) {
+	set, c := mustLoad(t, goodSite, goodContract)
+	doc, _ := parseJSON(t, strings.Replace(goodInput, "{", `{"labels":["a"],`, 1)).(map[string]any)
+	in, err := c.ParseInput(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, _ := doc["labels"].([]any)
+	labels[0], doc["environment"] = "changed", "production"
+	in.Value()["service"] = "worker"
+	r, err := set.Resolve(c, in)
+	if err != nil || r.Target().Name() != "deploy-test" || in.Value()["service"] != "api" {
+		t.Error("the input changed after it was checked")
+	}
+	if got, _ := in.Value()["labels"].([]any); got[0] != "a" {
+		t.Error("a list of the input changed after it was checked")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chatelaine/internal/fault"
+	"chatelaine/internal/validate"
 )
 
 func TestPlanRequest(t *testing.T) {
@@ -257,4 +258,21 @@ func TestSentenceForm(t *testing.T) {
 	if got := c.SentenceForm(); got != "Start {version} of {service} in {environment}" {
 		t.Error(got)
 	}
+}
+
+// The bytes under the digest have one spelling.
+func TestPlanCanonicalHasOneSpelling(t *testing.T) {
+	set, c := mustLoad(t, goodSite, goodContract)
+	b := mustFreeze(t, set, c, strings.Replace(goodInput, "{", `{"size":7.0,"labels":["é","\u0001"],`, 1)).Canonical()
+	v, err := validate.Parse(b, validate.AnswerLimits())
+	if err != nil || string(validate.Canonical(v)) != string(b) {
+		t.Errorf("%v: %s", err, b)
+	}
+}
+
+// A line that shows the time of sending says so: it is not known yet.
+func TestShownNow(t *testing.T) {
+	set, c := mustLoad(t, goodSite, edit(t, goodContract, "show: {Reason: {from: input.reason}}", "show: {Ends: {add_seconds: [{from: call.now}, 60]}, Id: {from: call.id}}"))
+	p := mustFreeze(t, set, c, goodInput)
+	same(t, "lines", []string{p.Lines()[0].Value, p.Lines()[1].Value}, []string{"(set when it is sent: call.now+60)", "act_01J0000000"})
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 var update = flag.Bool("update", false, "write what is told into testdata")
@@ -131,5 +133,21 @@ func TestMissingFiles(t *testing.T) {
 	}
 	if _, ps = LoadSet(site, dir); len(ps) != 0 {
 		t.Errorf("a hidden folder counts: %v", ps)
+	}
+}
+
+// What is no plain file is refused at once, never waited for.
+func TestPipeInPlaceOfAFile(t *testing.T) {
+	site, dir := write(t, goodSite, goodContract)
+	path := dir + "/start_release/contract.yaml"
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, ps := LoadSet(site, dir)
+	if len(ps) != 1 || !strings.HasSuffix(ps[0].Error(), "contract.yaml: cannot be read: not a plain file") {
+		t.Error(ps)
 	}
 }

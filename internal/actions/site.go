@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -69,29 +70,25 @@ func readFile(path string, l strictyaml.Limits) *strictyaml.File {
 }
 
 // readBounded reads at most one byte more than most, so that the reader can say
-// that a file is too large without holding all of it.
+// that a file is too large without holding all of it. The kind is looked at
+// before the open too, since opening a pipe waits for its other end.
 func readBounded(path string, most int) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errNotAFile
 	}
-	buf := make([]byte, min(int(info.Size()), most)+1)
-	n := 0
-	for n < len(buf) {
-		k, err := f.Read(buf[n:])
-		if n += k; err != nil {
-			break
-		}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	return buf[:n], nil
+	defer f.Close()
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errNotAFile
+	}
+	return io.ReadAll(io.LimitReader(f, int64(most)+1))
 }
 
 func (s *site) bad(at strictyaml.Pos, rule, hint, format string, args ...any) {
