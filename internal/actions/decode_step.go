@@ -245,6 +245,44 @@ func (d *draft) body(n *strictyaml.Node, s *stepSpec) {
 	if ct := n.Get("content_type"); ct != nil {
 		d.contentType(ct, s)
 	}
+	if s.bodyKind == bodyText && s.body != nil {
+		d.textBody(s)
+	}
+}
+
+// plainMedia are the media in which any text is only text.
+var plainMedia = []string{"text/plain", "text/markdown", "application/octet-stream"}
+
+// textBody keeps free text out of a body with a grammar (XML, CSV, …), where it
+// could end the value it stands in.
+func (d *draft) textBody(s *stepSpec) {
+	media, _, _ := mime.ParseMediaType(s.mime)
+	if slices.Contains(plainMedia, media) {
+		return
+	}
+	used := map[string]bool{}
+	s.body.inputs(used)
+	for _, name := range sortedKeys(used) {
+		if sc, _, _ := d.in.property(d.in.root, name); sc != nil && !plainWord(sc) {
+			d.bad(s.body.pos, "text-body", "give it an enum or an anchored pattern over [A-Za-z0-9._-], or send text/plain", "input.%s may hold more than a word, and a body of %s has a grammar", name, media)
+		}
+	}
+}
+
+// plainWord says whether a value is a number, true or false, one of the
+// author's own texts, or a word over [A-Za-z0-9._-].
+func plainWord(s map[string]any) bool {
+	if s["enum"] != nil || s["const"] != nil {
+		return true
+	}
+	pattern, _ := s["pattern"].(string)
+	switch schemaKind(s) {
+	case kindNumber, kindBool:
+		return true
+	case kindText:
+		return pattern != "" && overAlphabet(pattern, pathRune(false))
+	}
+	return false
 }
 
 func (d *draft) bodyValue(n *strictyaml.Node, k bodyKind) *valueNode {
