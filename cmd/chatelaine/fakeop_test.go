@@ -170,6 +170,10 @@ func (d *fakeDaemon) vaultRoutes(m *http.ServeMux) {
 		return obj{"state": word, "since": time.Now(), "backend": "file", "rollback": "not detectable", "identities": 1}
 	}
 	m.HandleFunc("POST /v1/vault/unlock", func(w http.ResponseWriter, r *http.Request) {
+		if d.proofs++; d.proofs == 1 && d.options["first"] == "soon" {
+			opError(w, 429, "PROOF_TOO_SOON", "Too many tries; wait a little.", "", 1)
+			return
+		}
 		if body(r)["passphrase"] != fakeVault {
 			opError(w, 403, "PROOF_REFUSED", "The passphrase is wrong.", "", 0)
 			return

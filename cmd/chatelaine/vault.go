@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func unlockWith(ctx context.Context, src *passSource, op *client.Operator) (clie
 		if err != nil {
 			return client.VaultStatus{}, err
 		}
-		v, err := op.Unlock(ctx, string(pass))
+		v, err := unlockOnce(ctx, op, pass)
 		clear(pass)
 		if client.CodeOf(err) != client.ProofRefused {
 			return v, err
@@ -83,6 +84,19 @@ func unlockWith(ctx context.Context, src *passSource, op *client.Operator) (clie
 			return v, err
 		}
 	}
+}
+
+// unlockOnce waits for the daemon's own limit, where it is short.
+func unlockOnce(ctx context.Context, op *client.Operator, pass []byte) (client.VaultStatus, error) {
+	v, err := op.Unlock(ctx, string(pass))
+	var told *client.Error
+	if !errors.As(err, &told) || told.Code != client.ProofTooSoon || told.RetryAfter > longestPause {
+		return v, err
+	}
+	if err := pause(ctx, max(told.RetryAfter, proofPause)); err != nil {
+		return v, err
+	}
+	return op.Unlock(ctx, string(pass))
 }
 
 func (a *app) vaultIs(v client.VaultStatus, asJSON bool) error {

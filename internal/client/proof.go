@@ -89,12 +89,17 @@ func ProofMAC(passphrase []byte, k KDF, challenge []byte) ([]byte, error) {
 	if len(passphrase) == 0 {
 		return nil, errors.New("the passphrase is empty")
 	}
+	return k.mac(passphrase, challenge), nil
+}
+
+// mac is the bare formula; its costs were checked.
+func (k KDF) mac(passphrase, challenge []byte) []byte {
 	key := argon2.IDKey(passphrase, k.Salt, k.Time, k.MemoryKiB, k.Threads, kdfKeyBytes)
 	defer clear(key)
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(proofLabel))
 	m.Write(challenge)
-	return m.Sum(nil), nil
+	return m.Sum(nil)
 }
 
 func (k KDF) check() error {
