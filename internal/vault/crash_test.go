@@ -119,21 +119,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	for range 3 {
-		loop(60, func(int) {
-			l, err := v.Lease(ctx, "a")
-			if err != nil {
-				lockedOr(err, "")
-				return
-			}
-			defer l.Close()
-			h := map[string][]string{}
-			if err := l.Attach(h, madeFor(bearer())); err != nil || !strings.HasPrefix(h["Authorization"][0], "Bearer "+planted) {
-				t.Errorf("got %v, %v", h, err)
-			}
-			if len(l.Scan([]byte(planted))) == 0 {
-				t.Error("the echo is not found")
-			}
-		})
+		loop(60, func(int) { lockedOr(useOnce(t, v), "") })
 	}
 	loop(15, func(i int) {
 		_, err := v.Put(ctx, "a", bearer(), sec(planted+strconv.Itoa(i)), false)
@@ -160,4 +146,21 @@ func TestConcurrentUse(t *testing.T) {
 	if _, err := w.ProofParams(); err != nil {
 		t.Error(err)
 	}
+}
+
+// useOnce leases identity a, attaches it and searches for it.
+func useOnce(t *testing.T, v *Vault) error {
+	l, err := v.Lease(t.Context(), "a")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	h := map[string][]string{}
+	if err := l.Attach(h, madeFor(bearer())); err != nil || !strings.HasPrefix(h["Authorization"][0], "Bearer "+planted) {
+		t.Errorf("got %v, %v", h, err)
+	}
+	if len(l.Scan([]byte(planted))) == 0 {
+		t.Error("the echo is not found")
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	"chatelaine/internal/secret"
 )
@@ -27,14 +28,14 @@ func (v *Vault) Unlock(ctx context.Context, pass secret.Secret) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var epoch uint64
-		epoch, open = v.beginUnlock()
+		var before standing
+		before, open = v.beginUnlock()
 		if open {
 			return v.recheckLocked(pass)
 		}
-		err := v.unlockLocked(ctx, pass, epoch)
+		err := v.unlockLocked(ctx, pass, before.epoch)
 		if err != nil {
-			v.failUnlock(epoch, err)
+			v.failUnlock(before, err)
 		}
 		return err
 	}, ErrWrongPassphrase)
@@ -46,15 +47,23 @@ func (v *Vault) Unlock(ctx context.Context, pass secret.Secret) error {
 	return err
 }
 
+// standing is where an unlock began.
+type standing struct {
+	epoch  uint64
+	reason string
+	since  time.Time
+}
+
 // beginUnlock says whether the vault is open already.
-func (v *Vault) beginUnlock() (epoch uint64, open bool) {
+func (v *Vault) beginUnlock() (before standing, open bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	before = standing{v.epoch, v.reason, v.since}
 	if v.state == StateOpen {
-		return v.epoch, true
+		return before, true
 	}
 	v.setStateLocked(StateOpening, "")
-	return v.epoch, false
+	return before, false
 }
 
 // recheckLocked checks the passphrase of an open vault against the file, which
@@ -127,19 +136,22 @@ func (v *Vault) checkAge(ctx context.Context, o opened) error {
 	return v.compareGeneration(ctx, o)
 }
 
-// failUnlock says what is wrong, or puts the state back.
-func (v *Vault) failUnlock(epoch uint64, err error) {
-	state := StateSealed
-	switch {
-	case errors.Is(err, ErrDamaged), errors.Is(err, ErrChanged):
-		state = StateDamaged
-	case errors.Is(err, ErrRolledBack):
-		state = StateRolledBack
-	}
+// failUnlock says what is wrong with the file. After a wrong passphrase the
+// vault is sealed for the reason and since the time that it was before.
+func (v *Vault) failUnlock(before standing, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.epoch == epoch {
-		v.setStateLocked(state, err.Error())
+	if v.epoch != before.epoch {
+		return
+	}
+	switch {
+	case errors.Is(err, ErrDamaged), errors.Is(err, ErrChanged):
+		v.setStateLocked(StateDamaged, err.Error())
+	case errors.Is(err, ErrRolledBack):
+		v.setStateLocked(StateRolledBack, err.Error())
+	default:
+		v.setStateLocked(StateSealed, before.reason)
+		v.since = before.since
 	}
 }
 

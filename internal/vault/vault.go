@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +40,16 @@ const (
 	StateDamaged    = "damaged"
 	StateRolledBack = "rolled_back"
 )
+
+// moves is every way from one state to another. Locking is no state of its own
+// here: it is sealed with leases still out.
+var moves = map[string][]string{
+	StateSealed:     {StateOpening},
+	StateOpening:    {StateOpen, StateSealed, StateDamaged, StateRolledBack},
+	StateOpen:       {StateSealed, StateDamaged},
+	StateDamaged:    {StateOpening},
+	StateRolledBack: {StateOpening},
+}
 
 // State is what may be shown without a proof.
 type State struct {
@@ -161,11 +172,17 @@ type opened struct {
 func (v *Vault) become(o opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.setStateLocked(StateOpening, "")
 	v.head, v.dataKey, v.contents = o.head, o.dataKey, o.contents
 	v.setStateLocked(StateOpen, "")
 }
 
+// setStateLocked makes one move of the table; v.mu is held. Another move is a
+// mistake in this package, and going on after it could leave a key in memory.
 func (v *Vault) setStateLocked(state, reason string) {
+	if !slices.Contains(moves[v.state], state) {
+		panic("vault: no way from " + v.state + " to " + state)
+	}
 	v.state, v.reason, v.since = state, reason, time.Now()
 }
 
