@@ -3,6 +3,7 @@ package approvals
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,19 @@ import (
 
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // the desk's timer tells too
 		var states []string
-		d := newDesk(Options{OnOpen: func(c Card) { states = append(states, c.State) }, OnClose: func(c Card) { states = append(states, c.State) }})
+		tell := func(c Card) {
+			mu.Lock()
+			defer mu.Unlock()
+			states = append(states, c.State)
+		}
+		told := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Join(states, " ")
+		}
+		d := newDesk(Options{OnOpen: tell, OnClose: tell})
 		k := openCard(t, d, "s")
 		time.Sleep(5*time.Minute - time.Second)
 		if k.Card().State != StateOpen {
@@ -23,8 +35,8 @@ func TestTimes(t *testing.T) {
 		old := proofFor(t, d, k)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if strings.Join(states, " ") != "open expired" {
-			t.Fatalf("nobody was told: %q", states)
+		if told() != "open expired" {
+			t.Fatalf("nobody was told: %q", told())
 		}
 		if waitCode(t, k) != fault.ApprovalExpired {
 			t.Fatal("not expired")

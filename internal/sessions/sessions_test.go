@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +29,15 @@ type bench struct {
 	store *durable.Store
 	r     *Registry
 	o     Options
+
+	mu    sync.Mutex // guards ended: the registry's timer tells too
 	ended []string
+}
+
+func (b *bench) told() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ended)
 }
 
 func newBench(t testing.TB, o Options) *bench {
@@ -45,7 +55,11 @@ func (b *bench) start() {
 	b.must(err)
 	b.r, err = Open(b.store, b.o)
 	b.must(err)
-	b.r.OnEnd(func(s Session, reason string) { b.ended = append(b.ended, s.Name+": "+reason) })
+	b.r.OnEnd(func(s Session, reason string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.ended = append(b.ended, s.Name+": "+reason)
+	})
 }
 
 func (b *bench) stop() {
@@ -135,8 +149,8 @@ func TestLifeOfASession(t *testing.T) {
 	if err := b.r.Authorize(p.ID, nil, "x"); !errors.Is(err, ErrEnded) {
 		t.Fatalf("%v", err)
 	}
-	if len(b.ended) != 1 || b.ended[0] != "build-worker: the agent ended it" {
-		t.Fatalf("%q", b.ended)
+	if told := b.told(); len(told) != 1 || told[0] != "build-worker: the agent ended it" {
+		t.Fatalf("%q", told)
 	}
 }
 
@@ -242,8 +256,8 @@ func TestConflict(t *testing.T) {
 	if s, _ := b.r.Get(first.ID); s.State != StateEnded || s.EndedBy != "op" {
 		t.Fatalf("%+v", s)
 	}
-	if len(b.ended) != 1 {
-		t.Fatalf("%q", b.ended)
+	if told := b.told(); len(told) != 1 {
+		t.Fatalf("%q", told)
 	}
 }
 

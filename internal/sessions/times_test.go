@@ -21,8 +21,8 @@ func TestTimes(t *testing.T) {
 		wait(10*time.Minute - time.Second)
 		b.is(p.Token, ann, StatePending)
 		wait(time.Second)
-		if len(b.ended) != 1 || !strings.Contains(b.ended[0], "did not decide") {
-			t.Fatalf("nobody was told: %q", b.ended)
+		if told := b.told(); len(told) != 1 || !strings.Contains(told[0], "did not decide") {
+			t.Fatalf("nobody was told: %q", told)
 		}
 		b.is(p.Token, ann, "SESSION_REVOKED")
 		if err := b.r.Authorize(p.ID, nil, "op"); !errors.Is(err, ErrEnded) {
@@ -35,8 +35,8 @@ func TestTimes(t *testing.T) {
 			b.is(p.Token, ann, StateAuthorised) // each use begins the idle time anew
 		}
 		wait(30 * time.Minute)
-		if len(b.ended) != 2 || !strings.Contains(b.ended[1], "idle") {
-			t.Fatalf("%q", b.ended)
+		if told := b.told(); len(told) != 2 || !strings.Contains(told[1], "idle") {
+			t.Fatalf("%q", told)
 		}
 		b.is(p.Token, ann, "SESSION_REVOKED")
 
