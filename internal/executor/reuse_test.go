@@ -175,3 +175,41 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestIdleConnectionsExpireAndAreFew(t *testing.T) {
+	testkit.NoLeaks(t)
+	ca := testkit.CA(t)
+	srv := testkit.HTTPS(t, ca, func(upstream.Request) upstream.Answer {
+		a := upstream.JSON(200, `{}`)
+		a.Delay = 100 * time.Millisecond // so that all are under way at once
+		return a
+	})
+	x := newExecutor(t, Options{})
+	done := make(chan bool)
+	for range maxIdle + 3 {
+		go func() {
+			x.send(t.Context(), "bot", read(at(srv, ca)), &bearer{})
+			done <- true
+		}()
+	}
+	for range maxIdle + 3 {
+		<-done
+	}
+	l, err := x.laneFor("bot", at(srv, ca))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	idle := append([]*wire(nil), l.idle...)
+	l.mu.Unlock()
+	if len(idle) == 0 || len(idle) > maxIdle {
+		t.Errorf("%d idle connections, at most %d", len(idle), maxIdle)
+	}
+	for _, w := range idle {
+		l.expire(w)
+		l.expire(w) // harmless a second time
+	}
+	if ex := x.send(t.Context(), "bot", read(at(srv, ca)), &bearer{}); ex.Err != nil || ex.Reused {
+		t.Errorf("reused %v after the idle time (%v)", ex.Reused, ex.Err)
+	}
+}

@@ -198,9 +198,14 @@ func (a *attempt) fail(code fault.Code, cause error) {
 	a.ex.Err = err
 }
 
-// release gives the connection back or closes it.
+// release gives the connection back or closes it. After a failure nothing more
+// is written: the remote may have stopped reading.
 func (a *attempt) release(keep bool) {
-	if !keep || a.ex.Err != nil {
+	switch {
+	case a.ex.Wrote && a.ex.Err != nil:
+		a.wire.abort()
+		return
+	case !keep:
 		a.wire.close()
 		return
 	}

@@ -1,11 +1,14 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +138,14 @@ func faultCases() []faultCase {
 
 func TestFaults(t *testing.T) {
 	testkit.NoLeaks(t)
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	t.Cleanup(func() {
+		log.SetOutput(os.Stderr)
+		if logged.Len() > 0 {
+			t.Errorf("something was logged: %q", logged.String())
+		}
+	})
 	ca := testkit.CA(t)
 	leaf := testkit.Leaf(t, ca)
 	for _, c := range faultCases() {
@@ -368,5 +379,22 @@ func TestCancelWhileAttaching(t *testing.T) {
 	ex := newExecutor(t, Options{}).send(ctx, "bot", change(at(srv, ca)), &bearer{then: cancel})
 	if wantCode(t, ex, fault.UpstreamUnavailable); ex.Wrote || ex.Writes != 0 || len(srv.Requests()) != 0 {
 		t.Errorf("wrote %v, %d writes", ex.Wrote, ex.Writes)
+	}
+}
+
+// A remote that never reads holds the attempt to its own time-out, not longer.
+func TestRemoteThatNeverReads(t *testing.T) {
+	testkit.NoLeaks(t)
+	ca := testkit.CA(t)
+	ended := make(chan struct{})
+	srv := testkit.Start(t, upstream.Options{Certificate: testkit.Leaf(t, ca), Raw: func(net.Conn) { <-ended }})
+	t.Cleanup(func() { close(ended) })
+	s := change(at(srv, ca))
+	s.body, s.timeout = make([]byte, 64<<20), 500*time.Millisecond
+	began := time.Now()
+	ex := sendTo(t, newExecutor(t, Options{}), s, &bearer{})
+	wantCode(t, ex, fault.OutcomeUnknown)
+	if took := time.Since(began); took > 3*time.Second || !ex.Wrote {
+		t.Errorf("took %s, wrote %v", took, ex.Wrote)
 	}
 }

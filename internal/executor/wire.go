@@ -119,8 +119,15 @@ func (w *wire) within(ctx context.Context, d time.Duration) {
 	}
 }
 
-// close ends the connection; nothing can be written afterwards. A close
-// notification of TLS is sent where that does not wait.
+// abort ends the connection at once: not even a close notification of TLS is
+// written, which could wait for a remote that does not read.
+func (w *wire) abort() {
+	w.raw.seal()
+	w.close()
+}
+
+// close ends the connection, with a close notification where TLS has one;
+// nothing can be written afterwards.
 func (w *wire) close() {
 	w.mu.Lock()
 	if w.idleStop != nil {
