@@ -25,11 +25,24 @@ type Answer struct {
 }
 
 type okEnvelope struct {
-	OK        bool                            `json:"ok"`
-	Action    string                          `json:"action"`
-	RequestID string                          `json:"request_id"`
-	Data      map[string]any                  `json:"data"`
-	Display   map[string]validate.DisplayText `json:"display,omitempty"`
+	OK        bool                   `json:"ok"`
+	Action    string                 `json:"action"`
+	RequestID string                 `json:"request_id"`
+	Data      map[string]any         `json:"data"`
+	Display   map[string]displayText `json:"display,omitempty"`
+}
+
+type displayText struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+func displayOf(p *validate.Proved) map[string]displayText {
+	out := map[string]displayText{}
+	for name, t := range p.Display() {
+		out[name] = displayText(t)
+	}
+	return out
 }
 
 type errorEnvelope struct {
@@ -63,7 +76,7 @@ func encode(v any) ([]byte, error) {
 // envelopeOK builds a success and checks it against the schema that the action
 // publishes, before it can leave.
 func (g *Gateway) envelopeOK(c *actions.Contract, id string, p *validate.Proved) ([]byte, error) {
-	body, err := encode(okEnvelope{OK: true, Action: c.Action(), RequestID: id, Data: p.Data(), Display: p.Display()})
+	body, err := encode(okEnvelope{OK: true, Action: c.Action(), RequestID: id, Data: p.Data(), Display: displayOf(p)})
 	if err != nil {
 		return nil, err
 	}
