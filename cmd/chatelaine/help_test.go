@@ -69,29 +69,64 @@ func TestHelp(t *testing.T) {
 // names a descriptor.
 var secretFlag = regexp.MustCompile(`(?i)(secret|password|passphrase|token)($|[^-]|-[^f])`)
 
-// TestExamplesParse runs every example's words through the command line parser:
-// an example that the program would refuse is worse than none.
+// parses runs the words of every chatelaine call in a shell line through the
+// command line parser.
+func parses(t *testing.T, where, line string) {
+	t.Helper()
+	for _, call := range exampleCalls(line) {
+		root := quietApp().root()
+		root.InitDefaultHelpCmd()
+		found, rest, err := root.Find(call)
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err == nil {
+			err = found.ValidateArgs(found.Flags().Args())
+		}
+		if err != nil {
+			t.Errorf("%s: %q: %v", where, line, err)
+		}
+	}
+}
+
+// TestExamplesParse: an example that the program would refuse is worse than
+// none.
 func TestExamplesParse(t *testing.T) {
 	everyCommand(func(cmd *cobra.Command) {
 		for _, line := range strings.Split(cmd.Example, "\n") {
-			for _, call := range exampleCalls(line) {
-				root := quietApp().root()
-				root.InitDefaultHelpCmd()
-				found, rest, err := root.Find(call)
-				if err != nil {
-					t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
-					continue
-				}
-				if err := found.ParseFlags(rest); err != nil {
-					t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
-					continue
-				}
-				if err := found.ValidateArgs(found.Flags().Args()); err != nil {
-					t.Errorf("%s: example %q: %v", cmd.CommandPath(), line, err)
-				}
-			}
+			parses(t, cmd.CommandPath(), line)
 		}
 	})
+}
+
+// TestDocumentedCommandsParse does the same for the shell lines of all pages.
+func TestDocumentedCommandsParse(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced := false
+		for i, line := range strings.Split(string(b), "\n") {
+			line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+			if strings.HasPrefix(line, "```") {
+				fenced = !fenced && (line == "```" || line == "```sh" || line == "```console" || line == "```bash")
+				continue
+			}
+			if fenced && strings.HasPrefix(line, "chatelaine ") {
+				seen++
+				parses(t, fmt.Sprintf("%s:%d", filepath.Base(page), i+1), line)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d shell lines were found", seen)
+	}
 }
 
 var (
@@ -101,6 +136,7 @@ var (
 
 // exampleCalls are the argument lists of the chatelaine calls in a shell line.
 func exampleCalls(line string) [][]string {
+	line, _, _ = strings.Cut(line, " #")
 	line = quoted.ReplaceAllString(line, "quoted")
 	line = strings.NewReplacer("<(", " ", ")", "", ";", " && ").Replace(line)
 	var out [][]string
