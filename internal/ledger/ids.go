@@ -52,9 +52,10 @@ func (l *Ledger) mark(head []byte) []byte {
 
 // isOwn says whether id is one that NewID made.
 func (l *Ledger) isOwn(id string) bool {
-	b, err := crockford.DecodeString(strings.TrimPrefix(id, ownPrefix))
-	if err != nil || len(b) != ownBytes {
-		return false
+	text := strings.TrimPrefix(id, ownPrefix)
+	b, err := crockford.DecodeString(text)
+	if err != nil || len(b) != ownBytes || crockford.EncodeToString(b) != text {
+		return false // the last letter has two bits to spare: one spelling
 	}
 	n := ownTimeBytes + ownRandomBytes
 	return hmac.Equal(b[n:], l.mark(b[:n]))
