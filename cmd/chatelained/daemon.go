@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -80,7 +81,7 @@ func openDaemon(pl client.Places, cfg Config, log *slog.Logger, childEnv []strin
 }
 
 func (d *daemon) openRooms(set *actions.Set) (err error) {
-	pl, cfg := d.places, d.config
+	pl, cfg, clock := d.places, d.config, durable.BootClock()
 	if d.vault, err = vault.Open(vaultPath(pl), vaultOptions(cfg, d.self)); err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
@@ -99,12 +100,12 @@ func (d *daemon) openRooms(set *actions.Set) (err error) {
 	if d.ledger, err = ledger.Open(d.store, ledger.Options{Keep: cfg.LedgerKeep}); err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
-	if d.sessions, err = sessions.Open(d.store, sessions.Options{Absolute: cfg.SessionLife, Idle: cfg.SessionIdle}); err != nil {
+	if d.sessions, err = sessions.Open(d.store, sessions.Options{Clock: clock, Absolute: cfg.SessionLife, Idle: cfg.SessionIdle}); err != nil {
 		return fmt.Errorf("sessions: %w", err)
 	}
 	d.exec = executor.New(executor.Options{MaxBody: cfg.AnswerBytes})
 	d.desk = approvals.NewDesk(approvals.Options{
-		DaemonID: d.self.ID, Verify: d.verifyProof, CardLife: cfg.CardLife,
+		DaemonID: d.self.ID, Verify: d.verifyProof, CardLife: cfg.CardLife, Clock: clock,
 		OnOpen: d.cardOpened, OnClose: func(c approvals.Card) { d.gateway.Publish("card", c.ID) },
 	})
 	d.joinGateway(set)
@@ -186,8 +187,36 @@ func (d *daemon) openSealed() error {
 	if err := d.sessions.Unlock(sessions.Keys{Index: sessionKeys.index, Wrap: sessionKeys.wrap}); err != nil {
 		return fmt.Errorf("sessions: %w", err)
 	}
-	_, err = d.ledger.Recover()
-	return err
+	infos, err := d.ledger.RecoverInfos()
+	if err != nil {
+		return err
+	}
+	lost := make([]gateway.Lost, 0, len(infos))
+	for _, i := range infos {
+		lost = append(lost, gateway.Lost{RequestID: i.RequestID, Agent: i.Agent, Action: i.Action, IntentSeq: i.IntentSeq})
+	}
+	d.gateway.RecoveredUnresolved(lost)
+	return nil
+}
+
+// sweepEvery is how often outcomes that are too old are forgotten: they are kept
+// for days, so an hour more or less does not matter.
+const sweepEvery = time.Hour
+
+// sweep forgets what is older than ledger.keep, until ctx ends.
+func (d *daemon) sweep(ctx context.Context) {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if err := d.ledger.Sweep(); err != nil {
+				d.log.Warn("old outcomes were not swept", "cause", err.Error())
+			}
+		}
+	}
 }
 
 // keyPair is copied out of the vault's subkeys for a room that keeps its own.

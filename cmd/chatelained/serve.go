@@ -93,8 +93,12 @@ func (d *daemon) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	sweeping, endSweep := context.WithCancel(context.Background())
+	defer endSweep()
 	failed := make(chan error, len(all))
 	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() { defer wg.Done(); d.sweep(sweeping) }()
 	for _, s := range all {
 		wg.Add(1)
 		go func() {
@@ -113,6 +117,7 @@ func (d *daemon) serve(ctx context.Context) error {
 		d.log.Error("a listener failed", "cause", err.Error())
 	}
 	d.stop(all)
+	endSweep()
 	wg.Wait()
 	d.log.Info("stopped")
 	return err

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -27,13 +25,6 @@ func (p Peer) caller() sessions.Caller {
 	return sessions.Caller{UID: p.UID, Listener: p.Listener, PID: p.PID, Exe: p.Exe}
 }
 
-// NewRequestID makes an id of the daemon's own: act_ and 26 characters.
-func NewRequestID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return "act_" + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
-}
-
 // Refusal is the envelope of a refusal outside any action: malformed requests,
 // sessions, unknown routes.
 func (g *Gateway) Refusal(err error) Answer { return g.refusalOf("", err) }
@@ -43,7 +34,7 @@ func (g *Gateway) refusalOf(id string, err error) Answer {
 	f := fault.From(err)
 	g.metrics.refused.WithLabelValues(string(f.Code())).Inc()
 	g.logger.Info("request refused", "code", f.Code(), "cause", f.Error())
-	return answer(g.envelopeError(nil, readableID(id), f), f)
+	return answer(g.envelopeError(nil, g.readableID(id), f), f)
 }
 
 // ParseCaller reads a caller's JSON strictly, under the caller's limits.

@@ -30,19 +30,20 @@ func (g *Gateway) refuse(a Ask, c claimed, err error) Answer {
 	}
 	g.recordRefusal(a, c, f)
 	g.logger.Info("call refused", "action", c.ask.Action, "agent", c.session.Name, "uid", a.Peer.UID, "code", f.Code(), "cause", f.Error())
-	return answer(g.envelopeError(c.contract, readableID(a.RequestID), f), f)
+	return answer(g.envelopeError(c.contract, g.readableID(a.RequestID), f), f)
 }
 
 // requestIDForm is the form of a caller's request id (docs/http-api.md, "Once").
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{7,63}$`)
 
 // readableID is the caller's id where it has the form, one of the daemon's
-// otherwise: nothing else of the caller's is repeated.
-func readableID(id string) string {
+// otherwise (which the caller may then use): nothing else of the caller's is
+// repeated.
+func (g *Gateway) readableID(id string) string {
 	if requestIDForm.MatchString(id) {
 		return id
 	}
-	return NewRequestID()
+	return g.ledger.NewID()
 }
 
 func (g *Gateway) recordRefusal(a Ask, c claimed, f *fault.Error) {

@@ -68,16 +68,23 @@ func (g *Gateway) Unlocked() {
 	g.events.publish("vault", "open")
 }
 
+// Lost is a call that was armed when an earlier run ended, without an outcome.
+type Lost struct {
+	RequestID, Agent, Action string
+	IntentSeq                uint64
+}
+
 // RecoveredUnresolved records that calls of an earlier run may have happened.
-func (g *Gateway) RecoveredUnresolved(ids []string) {
-	for _, id := range ids {
+func (g *Gateway) RecoveredUnresolved(calls []Lost) {
+	for _, c := range calls {
 		e := g.event("reconcile")
-		e.CallID, e.Status = id, string(fault.OutcomeUnknown)
+		e.CallID, e.Actor, e.Action, e.IntentSeq = c.RequestID, c.Agent, c.Action, c.IntentSeq
+		e.Status = string(fault.OutcomeUnknown)
 		e.Rule = "armed before a stop, no outcome recorded; not sent again"
 		g.log.Append(e)
 	}
-	if len(ids) > 0 {
-		g.logger.Warn("calls of an earlier run may have happened; see `chatelaine calls list --unresolved`", "count", len(ids))
+	if len(calls) > 0 {
+		g.logger.Warn("calls of an earlier run may have happened; see `chatelaine calls list --unresolved`", "count", len(calls))
 	}
 }
 

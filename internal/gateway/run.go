@@ -147,7 +147,10 @@ func (g *Gateway) attempts(ctx context.Context, k cleared) {
 		}
 		last, unsent = j, nil
 		code := codeOf(j)
-		unknown = unknown || (k.changes() && code == fault.OutcomeUnknown)
+		if k.changes() && code == fault.OutcomeUnknown {
+			unknown = true
+			k.call.Doubt()
+		}
 		if code == "" {
 			return "", 0, false
 		}
