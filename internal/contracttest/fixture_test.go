@@ -169,8 +169,9 @@ func FuzzFixture(f *testing.F) {
 	f.Add(change)
 	f.Add("name: n\ninput: {}\nanswers: [{step: request, close: before_answer, repeat: true}]\nwant: {ok: false, code: X, sent: [{step: request, method: GET, path: /, query: {a: [1, {b: c}]}, form: {a: null}}]}\n")
 	f.Add("{\"name\": \"n\", \"want\": 3, \"answers\": {}}")
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
-		d := decoder{f: strictyaml.Parse("f.yaml", []byte(text), strictyaml.Limits{}), dir: t.TempDir()}
+		d := decoder{f: strictyaml.Parse("f.yaml", []byte(text), strictyaml.Limits{}), dir: dir}
 		var fx fixture
 		if d.f.Root() != nil {
 			d.fixture(&fx)

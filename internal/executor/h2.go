@@ -27,6 +27,7 @@ func (a *attempt) roundTrip2(ctx context.Context) {
 		a.fail(fault.Internal, err)
 		return
 	}
+	a.ex.Phase = PhaseTLS // the connection's own greeting, nothing of the request
 	client, err := a.client2(ctx)
 	if err != nil {
 		a.lost(plain2(ctx, err))

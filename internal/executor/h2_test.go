@@ -105,7 +105,7 @@ func TestHTTP2Faults(t *testing.T) {
 			to, seen := serve2(t, c.handler)
 			o := Options{}
 			if c.name == "silent" {
-				o.HeaderTimeout = 300 * time.Millisecond
+				o.HeaderTimeout = time.Second
 			}
 			x := newExecutor(t, o)
 			for _, s := range []step{read(to), change(to)} {

@@ -100,7 +100,7 @@ func faultCases() []faultCase {
 		lost("reset in the body", PhaseBody, true, with(func(a *upstream.Answer) { a.Close = upstream.MidBody; a.Reset = true })),
 		lost("silent in the body", PhaseBody, true, with(func(a *upstream.Answer) { a.Hang = upstream.MidBody })),
 		lost("closed in a chunk", PhaseBody, true, with(func(a *upstream.Answer) { a.Chunk = 5; a.Close = upstream.MidBody })),
-		lost("headers one byte a while", PhaseHeader, false, with(func(a *upstream.Answer) { a.Drip = 20 * time.Millisecond })),
+		lost("headers one byte a while", PhaseHeader, false, with(func(a *upstream.Answer) { a.Drip = 50 * time.Millisecond })),
 		lost("length says more", PhaseBody, true, with(func(a *upstream.Answer) { a.Length = "500"; a.Last = true })),
 
 		rejected("length says less", RuleExtraBytes, PhaseBody, true, with(func(a *upstream.Answer) { a.Length = "3" })),
@@ -150,10 +150,11 @@ func TestFaults(t *testing.T) {
 	leaf := testkit.Leaf(t, ca)
 	for _, c := range faultCases() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			srv := testkit.Start(t, upstream.Options{Certificate: leaf, Script: testkit.Always(c.answer)})
 			o, timeout := Options{}, 20*time.Second
 			if c.answer.Hang != upstream.Nowhere || c.answer.Drip >= time.Millisecond {
-				o.HeaderTimeout, timeout = 300*time.Millisecond, 600*time.Millisecond
+				o.HeaderTimeout, timeout = 600*time.Millisecond, 1500*time.Millisecond
 			}
 			x := newExecutor(t, o)
 			for _, s := range []step{read(at(srv, ca)), change(at(srv, ca))} {
