@@ -80,14 +80,31 @@ func TestAttacksOnRecords(t *testing.T) {
 	if e.seq == 0 {
 		t.Fatal("no epoch after the target")
 	}
+	for _, c := range recordAttacks(t, spots, a, b, e) {
+		copied := copyDir(t, dir)
+		edit(t, copied, a.file, c.edit)
+		file, offset := a.file, int64(c.offset)
+		if c.offset < 0 {
+			file = ""
+		}
+		t.Run(c.name, func(t *testing.T) { wantBroken(t, copied, c.seq, file, offset, c.reason) })
+	}
+}
+
+// recordAttack is an edit of one file and what must be named.
+type recordAttack struct {
+	name   string
+	edit   func(d []byte) []byte
+	seq    uint64
+	offset int // -1: not compared
+	reason string
+}
+
+// recordAttacks are the edits around a and its neighbour b; e is the next
+// EPOCH record, whose signature covers both.
+func recordAttacks(t *testing.T, spots []spot, a, b, e spot) []recordAttack {
 	cut := func(d []byte, from, to int) []byte { return append(bytes.Clone(d[:from]), d[to:]...) }
-	cases := []struct {
-		name   string
-		edit   func(d []byte) []byte
-		seq    uint64
-		offset int
-		reason string
-	}{
+	return []recordAttack{
 		{"edit a ciphertext byte", func(d []byte) []byte { d[a.off+40] ^= 1; return d }, a.seq, a.off, "chain value"},
 		{"edit and fix its own hash", func(d []byte) []byte {
 			d[a.off+40] ^= 1
@@ -126,15 +143,6 @@ func TestAttacksOnRecords(t *testing.T) {
 		{"reserved flag", func(d []byte) []byte { d[a.off+3] |= 4; return d }, a.seq, a.off, "flags"},
 		{"empty body", func(d []byte) []byte { clear(d[a.off+4 : a.off+8]); return d }, a.seq, a.off, "length"},
 		{"space in an older file", func(d []byte) []byte { return append(d, make([]byte, 100)...) }, spotAfter(spots, a.file), -1, "not the newest"},
-	}
-	for _, c := range cases {
-		copied := copyDir(t, dir)
-		edit(t, copied, a.file, c.edit)
-		file, offset := a.file, int64(c.offset)
-		if c.offset < 0 {
-			file = ""
-		}
-		t.Run(c.name, func(t *testing.T) { wantBroken(t, copied, c.seq, file, offset, c.reason) })
 	}
 }
 

@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"bytes"
 	"crypto/hpke"
 	"crypto/sha256"
 	"encoding/base32"
@@ -61,11 +62,10 @@ func (i Identity) Reveal() string {
 	if i.key == nil {
 		return ""
 	}
-	b, err := i.key().Bytes()
+	b, err := i.key().Bytes() // the key's own memory, not a copy: never cleared
 	if err != nil {
 		return ""
 	}
-	defer clear(b)
 	return identityPrefix + identityEncoding.EncodeToString(withChecksum(identityPrefix, b))
 }
 
@@ -100,7 +100,7 @@ func ParseIdentity(s string) (Identity, error) {
 	if !ok {
 		return Identity{}, errKeyText
 	}
-	k, err := kemWritten().NewPrivateKey(raw)
+	k, err := kemWritten().NewPrivateKey(bytes.Clone(raw)) // it keeps the slice
 	if err != nil {
 		return Identity{}, errKeyText
 	}

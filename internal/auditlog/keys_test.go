@@ -17,9 +17,12 @@ func TestKeyTextForms(t *testing.T) {
 	if !strings.HasPrefix(text, identityPrefix) || len(text) != len(identityPrefix)+58 {
 		t.Fatalf("%d characters", len(text))
 	}
+	if id.Reveal() != text {
+		t.Fatal("a second look shows another key")
+	}
 	for _, s := range []string{text, " " + text + "\n", strings.ToLower(text), text[:20] + "\n" + text[20:]} {
 		back, err := ParseIdentity(s)
-		if err != nil || back.Reveal() != text || back.Recipient().ID() != id.Recipient().ID() {
+		if err != nil || back.Reveal() != text || back.Reveal() != text || back.Recipient().ID() != id.Recipient().ID() {
 			t.Errorf("a spelling of the key does not parse: %v", err)
 		}
 	}
@@ -66,8 +69,8 @@ func TestKeyRefusals(t *testing.T) {
 func TestIdentityNeverPrints(t *testing.T) {
 	id := testKeys()[0]
 	raw, err := id.key().Bytes()
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || allZero(raw) {
+		t.Fatalf("the key is gone: %v", err)
 	}
 	holder := struct {
 		Name string
