@@ -147,8 +147,13 @@ func (p operatorPort) Rebind(ctx context.Context, name, target string) (operator
 	if err := p.d.vault.Rebind(ctx, name, binding); err != nil {
 		return operatorapi.Stored{}, missing(err)
 	}
-	gen, err := p.d.vault.Generation(ctx, name)
-	return operatorapi.Stored{Name: name, Generation: gen, Destination: destination(binding)}, err
+	stored := operatorapi.Stored{Name: name, Destination: destination(binding)}
+	for _, info := range p.d.vault.List() { // also a suspended one has a generation
+		if info.Name == name {
+			stored.Generation = info.Generation
+		}
+	}
+	return stored, nil
 }
 
 // missing turns the vault's word for an unknown identity into NOT_FOUND.
