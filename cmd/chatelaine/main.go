@@ -15,10 +15,8 @@ import (
 
 func main() { os.Exit(realMain()) }
 
-// realMain is main with its exit code, so that tests can run the real program.
 func realMain() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
-	return a.run(ctx, os.Args[1:])
+	return newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv).run(ctx, os.Args[1:])
 }

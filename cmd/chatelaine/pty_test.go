@@ -38,7 +38,7 @@ func atTerminal(t *testing.T, runtime string, stdin *os.File, env []string, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := os.Executable()
+	bin, err := programs["chatelaine"]()
 	if err != nil {
 		t.Fatal(err)
 	}

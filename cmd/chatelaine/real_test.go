@@ -6,8 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,28 +17,10 @@ import (
 // realToken is the credential that must show nowhere but at the remote system.
 const realToken = "tok-planted-5d1f0c7ab29e4c10"
 
-// built says that daemonBinary has run.
-var built atomic.Bool
-
-// daemonBinary is chatelained, built once and removed by TestMain.
-var daemonBinary = sync.OnceValues(func() (string, error) {
-	built.Store(true)
-	dir, err := os.MkdirTemp("", "chatelained-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "chatelained")
-	cmd := exec.Command("go", "build", "-o", path, "chatelaine/cmd/chatelained")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // cmdRealDaemon starts chatelained with the shipped contracts, all targets led
 // to one HTTPS server on this machine.
 func cmdRealDaemon(ts *testscript.TestScript, _ bool, _ []string) {
-	bin, err := daemonBinary()
+	bin, err := programs["chatelained"]()
 	ts.Check(err)
 	ca, err := upstream.NewCA("scripts")
 	ts.Check(err)

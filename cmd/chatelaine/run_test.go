@@ -19,7 +19,7 @@ import (
 // reads the exit code must not repeat it.
 func TestInterruptedChangeIsUnknown(t *testing.T) {
 	d, dir := atFake(t, map[string]string{"sessions": "authorised"})
-	bin, err := os.Executable()
+	bin, err := programs["chatelaine"]()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -20,21 +21,33 @@ import (
 	"chatelaine/internal/auditlog"
 )
 
+// The tests drive the real programs: built once, without the race detector,
+// whose start takes a second, and removed at the end.
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){"chatelaine": main})
+	code := m.Run()
+	programDirs.Range(func(_, dir any) bool { os.RemoveAll(dir.(string)); return true })
+	os.Exit(code)
 }
 
-// cleaning removes what the tests built, when they were run at all.
-type cleaning struct{ m *testing.M }
+var (
+	programDirs sync.Map // by name, what TestMain removes
+	programs    = map[string]func() (string, error){"chatelaine": building("chatelaine"), "chatelained": building("chatelained")}
+)
 
-func (c cleaning) Run() int {
-	code := c.m.Run()
-	if built.Load() {
-		if path, err := daemonBinary(); err == nil {
-			os.RemoveAll(filepath.Dir(path))
+// building returns what builds a program when it is first asked for.
+func building(name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		dir, err := os.MkdirTemp("", name+"-")
+		if err != nil {
+			return "", err
 		}
-	}
-	return code
+		programDirs.Store(name, dir)
+		path := filepath.Join(dir, name)
+		if out, err := exec.Command("go", "build", "-o", path, "chatelaine/cmd/"+name).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build: %w\n%s", err, out)
+		}
+		return path, nil
+	})
 }
 
 // TestScripts drives the real program against fake daemons on real sockets.
@@ -141,7 +154,7 @@ func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	bin, err := os.Executable()
+	bin, err := programs["chatelaine"]()
 	ts.Check(err)
 	cmd := exec.Command(bin)
 	cmd.Args = []string{"chatelaine"}
