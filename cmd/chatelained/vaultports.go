@@ -130,7 +130,7 @@ func (p operatorPort) Put(ctx context.Context, name, target string, b []byte, sh
 	defer s.Wipe()
 	gen, err := p.d.vault.Put(ctx, name, binding, s, short)
 	if err != nil {
-		return operatorapi.Stored{}, err
+		return operatorapi.Stored{}, unstorable(err)
 	}
 	return operatorapi.Stored{Name: name, Generation: gen, Destination: destination(binding)}, nil
 }
@@ -154,6 +154,18 @@ func (p operatorPort) Rebind(ctx context.Context, name, target string) (operator
 		}
 	}
 	return stored, nil
+}
+
+// unstorable turns what is wrong with a secret or a keychain into an error that
+// says so; the vault's errors never quote the secret.
+func unstorable(err error) error {
+	switch {
+	case errors.Is(err, vault.ErrBadIdentity), errors.Is(err, vault.ErrTooLarge):
+		return fault.Invalid(err, fault.Field{Pointer: "/secret", Reason: err.Error()})
+	case errors.Is(err, vault.ErrKeychainLocked), errors.Is(err, vault.ErrKeychainUnavailable), errors.Is(err, vault.ErrKeychainAbsent):
+		return fault.New(fault.IdentityUnavailable, err)
+	}
+	return err
 }
 
 // missing turns the vault's word for an unknown identity into NOT_FOUND.
