@@ -129,14 +129,22 @@ func parseFrame(b []byte) (frame, error) {
 	return f, nil
 }
 
+// chainBuffer is the longest record that is hashed from one buffer on the
+// stack; that is faster than a hash with state, and most records are shorter.
+const chainBuffer = 1024
+
 // chainNext gives the chain value of a record from the one before it and from
 // its header and body.
 func chainNext(prev hash, raw []byte) hash {
-	var first [len(tagRecord) + hashSize]byte
-	copy(first[:], tagRecord)
-	copy(first[len(tagRecord):], prev[:])
+	var buf [len(tagRecord) + hashSize + chainBuffer]byte
+	copy(buf[:], tagRecord)
+	copy(buf[len(tagRecord):], prev[:])
+	const first = len(tagRecord) + hashSize
+	if len(raw) <= chainBuffer {
+		return sha256.Sum256(buf[:first+copy(buf[first:], raw)])
+	}
 	h := sha256.New()
-	h.Write(first[:])
+	h.Write(buf[:first])
 	h.Write(raw)
 	var out hash
 	h.Sum(out[:0])
