@@ -188,7 +188,8 @@ func (l *Log) settle(batch []*Pending) {
 	}
 }
 
-// latch stops writing for good and fails everything that waits.
+// latch stops writing for good, tells the daemon and fails everything that
+// waits.
 func (l *Log) latch(batch []*Pending, cause error) {
 	err := fmt.Errorf("%w: %w", ErrLatched, cause)
 	l.mu.Lock()
@@ -199,11 +200,11 @@ func (l *Log) latch(batch []*Pending, cause error) {
 	waiting := l.queue
 	l.queue, l.leader = nil, nil
 	l.mu.Unlock()
+	if first && l.o.OnLatch != nil {
+		l.o.OnLatch(err)
+	}
 	for _, p := range append(batch, waiting...) {
 		p.receipt = Receipt{}
 		p.fail(err)
-	}
-	if first && l.o.OnLatch != nil {
-		l.o.OnLatch(err)
 	}
 }

@@ -39,7 +39,9 @@ type Event struct {
 	Decision string
 	Rule     string
 	Status   string
-	Detail   map[string]any // JSON values: normalised input, provenance, digests
+	// Detail holds JSON values: normalised input, provenance, digests. It is
+	// not changed after Append, since the ring keeps it.
+	Detail map[string]any
 
 	// Body is a raw answer. In this release it travels inside the sealed
 	// record. A later one may keep it in monthly files and put its digest in

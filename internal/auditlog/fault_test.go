@@ -100,6 +100,9 @@ func work(t *testing.T, dir string, f *faults, n int) (acked []string, latched i
 		if !errors.Is(err, ErrLatched) || l.State().Latched == nil {
 			t.Errorf("not latched: %v", err)
 		}
+		if n := latches.Load(); n != 1 {
+			t.Errorf("OnLatch was called %d times", n)
+		}
 		if _, again := l.Append(testEvent(0)).Wait(context.Background()); !errors.Is(again, ErrLatched) {
 			t.Errorf("an append after the latch: %v", again)
 		}

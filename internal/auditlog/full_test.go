@@ -221,3 +221,40 @@ func TestOpenOnFullDisk(t *testing.T) {
 		t.Fatal(r.Text())
 	}
 }
+
+// TestSpareTaken: a spare that someone removed, cut or filled is not missed
+// and not used.
+func TestSpareTaken(t *testing.T) {
+	cases := map[string]func(path string) error{
+		"removed": os.Remove,
+		"cut":     func(p string) error { return os.Truncate(p, 10) },
+		"linked":  func(p string) error { return os.Link(p, p+".x") },
+	}
+	for name, f := range cases {
+		dir := newDir(t)
+		l := mustOpen(t, smallOptions(dir))
+		l.spares.wg.Wait()
+		spares, _ := filepath.Glob(filepath.Join(dir, sparePrefix+"*"))
+		if len(spares) != 1 {
+			t.Fatalf("%d spares", len(spares))
+		}
+		if err := f(spares[0]); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			mustAppend(t, l, Event{Type: TypeAnswer, Body: make([]byte, 30_000)})
+		}
+		l.Close()
+		if r := Verify(dir); r.ExitCode() != 0 {
+			t.Errorf("%s:\n%s", name, r.Text())
+		}
+	}
+	dir := newDir(t)
+	if err := os.WriteFile(filepath.Join(dir, sparePrefix+"1-1"), append(make([]byte, 64<<10-1), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, smallOptions(dir)).Close()
+	if r := Verify(dir); r.ExitCode() != 0 {
+		t.Errorf("a spare with content:\n%s", r.Text())
+	}
+}

@@ -133,14 +133,24 @@ func (s *spares) take(tempPath string, fill bool) (*os.File, error) {
 		path, s.paths = s.paths[n-1], s.paths[:n-1]
 	}
 	s.mu.Unlock()
-	if path == "" {
-		return s.o.makeFile(tempPath, s.o.SegmentBytes, fill)
+	if path != "" {
+		if f, err := s.useSpare(path, tempPath); err == nil {
+			return f, nil
+		} // removed or altered by someone: a new one does as well
 	}
+	return s.o.makeFile(tempPath, s.o.SegmentBytes, fill)
+}
+
+// useSpare opens a spare and gives it its new name.
+func (s *spares) useSpare(path, tempPath string) (*os.File, error) {
 	f, err := openOwned(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Rename(path, tempPath); err != nil {
+	if err = checkFile(f, s.o.SegmentBytes); err == nil {
+		err = os.Rename(path, tempPath)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
