@@ -161,12 +161,15 @@ func (d *daemon) unlock(ctx context.Context, pass secret.Secret) error {
 	if was {
 		return nil
 	}
-	if err := d.openSealed(); err != nil {
+	err := d.compareSet() // before a session can be used
+	if err == nil {
+		err = d.openSealed()
+	}
+	if err != nil {
 		d.vault.Lock("what is sealed under it did not open")
 		return err
 	}
 	d.gateway.Unlocked()
-	d.noteSet()
 	return nil
 }
 
@@ -265,48 +268,23 @@ func (d *daemon) latched(err error) {
 	d.log.Error("the record cannot be written; nothing is sent until a restart", "cause", err.Error())
 }
 
-// acceptedSet is the name of the vault's sealed fact: the digest of the
-// contracts and targets that an operator last accepted.
-const acceptedSet = "accepted-set"
-
-// noteSet says so when contracts or targets changed since an operator accepted
-// them with a proof.
-func (d *daemon) noteSet() {
-	digest := d.gateway.Set().Digest()
-	b, ok, err := d.vault.GetState(acceptedSet)
-	if err == nil && !ok {
-		err = d.vault.PutState(acceptedSet, digest[:])
-		b = digest[:]
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.problems = nil
-	switch {
-	case err != nil:
-		d.problems = append(d.problems, "the accepted contracts could not be compared: "+err.Error())
-	case string(b) != string(digest[:]):
-		d.problems = append(d.problems, "contracts or targets changed since they were last accepted; look at them, then `chatelaine reload`")
-		d.log.Warn("contracts or targets changed since they were last accepted with a proof")
-	}
-}
-
 // Reload loads contracts and targets, whole or not at all. The caller has
 // proved that it may widen.
 func (d *daemon) Reload(by string) error {
 	set, problems := actions.LoadSet(d.places.SiteFile(), d.places.Contracts())
 	if len(problems) > 0 {
-		d.gateway.ReloadFailed(len(problems))
-		d.mu.Lock()
-		d.problems = nil
+		texts := make([]string, 0, len(problems))
 		for _, p := range problems {
-			d.problems = append(d.problems, p.Error())
+			texts = append(texts, p.Error())
 		}
+		d.gateway.ReloadFailed(texts)
+		d.mu.Lock()
+		d.problems = texts
 		d.mu.Unlock()
 		return refuseInput("", "%d mistakes; the old set stays in force: %s", len(problems), problems.Error())
 	}
 	d.gateway.Replace(set, by)
-	digest := set.Digest()
-	if err := d.vault.PutState(acceptedSet, digest[:]); err != nil {
+	if err := d.acceptSet(); err != nil {
 		return err
 	}
 	d.mu.Lock()

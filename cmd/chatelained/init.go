@@ -44,20 +44,32 @@ func initCommand(p *program) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.vaultFD, "vault-passphrase-fd", -1, "read the vault passphrase from this descriptor")
-	f.IntVar(&o.operatorFD, "operator-passphrase-fd", -1, "read the operator passphrase from this descriptor")
+	f.IntVar(&o.vaultFD, "vault-passphrase-fd", noDescriptor, "read the vault passphrase from this descriptor")
+	f.IntVar(&o.operatorFD, "operator-passphrase-fd", noDescriptor, "read the operator passphrase from this descriptor")
 	f.StringVar(&o.recoveryOut, "recovery-out", "", "write the recovery key to this new file instead of showing it")
 	return c
 }
 
 func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
-	if _, err := readInstance(pl.State); err == nil {
-		return usageError{fmt.Errorf("there is a state in %s already; nothing was changed", pl.State)}
+	if err := o.check(); err != nil { // before anything of ours takes a number
+		return err
+	}
+	if err := refuseState(pl); err != nil {
+		return err
+	}
+	if err := refuseRecoveryFile(o.recoveryOut); err != nil {
+		return err
 	}
 	cfg, err := loadConfig(pl)
 	if err != nil {
 		return err
 	}
+	vaultPass, operatorPass, err := readBoth(o)
+	if err != nil {
+		return err
+	}
+	defer vaultPass.Wipe()
+	defer operatorPass.Wipe()
 	if err := makeFolders(pl); err != nil {
 		return err
 	}
@@ -66,21 +78,8 @@ func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
 		return err
 	}
 	defer lock.Unlock()
-	if err := refuseLeftovers(pl); err != nil {
+	if err := refuseState(pl); err != nil { // another init may have been quicker
 		return err
-	}
-	vaultPass, err := readPassphrase("vault", o.vaultFD)
-	if err != nil {
-		return err
-	}
-	defer vaultPass.Wipe()
-	operatorPass, err := readPassphrase("operator", o.operatorFD)
-	if err != nil {
-		return err
-	}
-	defer operatorPass.Wipe()
-	if vaultPass.Equal(operatorPass) {
-		return usageError{errors.New("the operator passphrase must differ from the vault's; nothing was written")}
 	}
 	keys, err := makeAuditKeys()
 	if err != nil {
@@ -116,13 +115,61 @@ func makeFolders(pl client.Places) error {
 	return nil
 }
 
-// refuseLeftovers finds the traces of an init that did not end, so that nobody
-// goes on with half a state.
-func refuseLeftovers(pl client.Places) error {
+// readBoth reads the two passphrases. Nothing has been written until they are
+// good.
+func readBoth(o initOptions) (vaultPass, operatorPass secret.Secret, err error) {
+	if vaultPass, err = readPassphrase("vault", o.vaultFD); err != nil {
+		return vaultPass, operatorPass, err
+	}
+	if operatorPass, err = readPassphrase("operator", o.operatorFD); err != nil {
+		vaultPass.Wipe()
+		return vaultPass, operatorPass, err
+	}
+	if vaultPass.Equal(operatorPass) {
+		vaultPass.Wipe()
+		operatorPass.Wipe()
+		err = usageError{errors.New("the operator passphrase must differ from the vault's; nothing was written")}
+	}
+	return vaultPass, operatorPass, err
+}
+
+// check refuses descriptors that cannot hold a passphrase.
+func (o initOptions) check() error {
+	if err := checkDescriptor("vault", o.vaultFD); err != nil {
+		return err
+	}
+	if err := checkDescriptor("operator", o.operatorFD); err != nil {
+		return err
+	}
+	if o.vaultFD >= 0 && o.vaultFD == o.operatorFD {
+		return usageError{fmt.Errorf("both passphrases cannot come from descriptor %d; give each its own", o.vaultFD)}
+	}
+	return nil
+}
+
+// refuseState refuses a folder with a state, whole or not. Traces of an init
+// that did not end are named, so that nobody goes on with half a state.
+func refuseState(pl client.Places) error {
+	if _, err := os.Lstat(filepath.Join(pl.State, instanceName)); err == nil {
+		return usageError{fmt.Errorf("there is a state in %s already; nothing was changed", pl.State)}
+	}
 	for _, path := range []string{vaultPath(pl), auditPath(pl), ledgerPath(pl)} {
 		if _, err := os.Lstat(path); err == nil {
 			return usageError{fmt.Errorf("%s is there but no %s: an earlier init did not end, or a file was lost; move the folder away and run init again, or put the file back", path, instanceName)}
 		}
+	}
+	return nil
+}
+
+func refuseRecoveryFile(file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return usageError{fmt.Errorf("recovery key: %s is there already and is not overwritten; name a new file", file)}
+	}
+	if st, err := os.Stat(filepath.Dir(file)); err != nil || !st.IsDir() {
+		return usageError{fmt.Errorf("recovery key: %s is not a folder", filepath.Dir(file))}
 	}
 	return nil
 }

@@ -96,6 +96,9 @@ func adoptCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if _, err := readInstance(pl.State); err != nil {
+				return usageError{err}
+			}
 			lock, err := durable.LockDir(pl.State, holder("adopt"))
 			if err != nil {
 				return err
@@ -103,7 +106,7 @@ func adoptCommand(p *program) *cobra.Command {
 			defer lock.Unlock()
 			i, err := readInstance(pl.State)
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			i.Machine = machineID()
 			if err := i.write(pl.State); err != nil {

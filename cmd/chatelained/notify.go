@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -48,6 +49,8 @@ func (n *notifier) send(sentence string) {
 		cmd.Env = n.env
 		cmd.Stdin = strings.NewReader(sentence + "\n")
 		cmd.WaitDelay = time.Second
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		if err := cmd.Run(); err != nil {
 			n.log.Warn("notify failed", "program", n.argv[0], "cause", err.Error())
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"chatelaine/internal/secret"
@@ -38,6 +39,23 @@ func readPassphrase(what string, fd int) (secret.Secret, error) {
 	}
 	return secret.New(b), nil
 }
+
+// checkDescriptor refuses a descriptor that whoever started us has not opened.
+// It must be asked before this program opens anything: a number that is free
+// then would later be a file of ours.
+func checkDescriptor(what string, fd int) error {
+	if fd == noDescriptor {
+		return nil
+	}
+	var st unix.Stat_t
+	if fd < 0 || unix.Fstat(fd, &st) != nil {
+		return usageError{fmt.Errorf("descriptor %d for the %s passphrase is not open", fd, what)}
+	}
+	return nil
+}
+
+// noDescriptor asks the terminal instead.
+const noDescriptor = -1
 
 func fromDescriptor(what string, fd int) ([]byte, error) {
 	f := os.NewFile(uintptr(fd), "passphrase")

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -22,6 +23,7 @@ import (
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/agentapi"
+	"chatelaine/internal/client"
 	"chatelaine/internal/loopback"
 	"chatelaine/internal/mcpserver"
 	"chatelaine/internal/operatorapi"
@@ -52,6 +54,9 @@ func serveCommand(p *program) *cobra.Command {
 			}
 			cfg, err := loadConfig(pl)
 			if err != nil {
+				return err
+			}
+			if err := checkRuntime(pl); err != nil {
 				return err
 			}
 			log := newLogger(cfg, cmd.ErrOrStderr())
@@ -202,6 +207,21 @@ func (d *daemon) openTCP(ctx context.Context, name string, port int, server func
 	return out
 }
 
+// socketPathMax is the longest path that every supported system takes for a Unix
+// socket (macOS: 104 bytes with the closing zero).
+const socketPathMax = 103
+
+// checkRuntime says that a path is too long where the system would say only
+// "invalid argument".
+func checkRuntime(pl client.Places) error {
+	for _, path := range []string{pl.AgentSocket(), pl.OperatorSocket(), metricsSocket(pl)} {
+		if len(path) > socketPathMax {
+			return usageError{fmt.Errorf("the socket path %s has %d bytes; at most %d work on every system: choose a shorter --runtime", path, len(path), socketPathMax)}
+		}
+	}
+	return nil
+}
+
 // makeRuntime makes the folder of the sockets: private, or passable where other
 // users are agents (the sockets' own modes then decide).
 func (d *daemon) makeRuntime() error {
@@ -215,6 +235,9 @@ func (d *daemon) makeRuntime() error {
 	st, err := os.Lstat(d.places.Runtime)
 	if err != nil || !st.IsDir() {
 		return usageError{fmt.Errorf("runtime folder %s is not a folder", d.places.Runtime)}
+	}
+	if owner, ok := st.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && owner.Uid != uint32(os.Getuid()) {
+		return usageError{fmt.Errorf("runtime folder %s belongs to user %d, who could put sockets of their own there; choose another --runtime", d.places.Runtime, owner.Uid)}
 	}
 	if st.Mode().Perm()&0o022 != 0 {
 		return usageError{fmt.Errorf("runtime folder %s can be written by others (mode %o); make it 0700", d.places.Runtime, st.Mode().Perm())}

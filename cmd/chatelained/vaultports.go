@@ -145,7 +145,7 @@ func (p operatorPort) Rebind(ctx context.Context, name, target string) (operator
 		return operatorapi.Stored{}, err
 	}
 	if err := p.d.vault.Rebind(ctx, name, binding); err != nil {
-		return operatorapi.Stored{}, missing(err)
+		return operatorapi.Stored{}, missing(unstorable(err))
 	}
 	stored := operatorapi.Stored{Name: name, Destination: destination(binding)}
 	for _, info := range p.d.vault.List() { // also a suspended one has a generation

@@ -110,7 +110,9 @@ func (g *Gateway) Actions(token string, p Peer) ([]ActionView, error) {
 	}
 	out := make([]ActionView, 0, len(set.Contracts()))
 	for _, c := range set.Contracts() {
-		out = append(out, viewOf(set, c))
+		if !g.isHeld(c.Action()) {
+			out = append(out, viewOf(set, c))
+		}
 	}
 	return out, nil
 }
@@ -121,9 +123,9 @@ func (g *Gateway) ActionNamed(token string, p Peer, name string) (ActionView, er
 	if err != nil {
 		return ActionView{}, err
 	}
-	c, ok := set.Contract(name)
-	if !ok {
-		return ActionView{}, fault.Newf(fault.UnknownAction, "no contract of that name is loaded")
+	c, err := g.serving(set, name)
+	if err != nil {
+		return ActionView{}, err
 	}
 	return viewOf(set, c), nil
 }
@@ -237,7 +239,9 @@ func (g *Gateway) OpenAPI(token string, p Peer) ([]byte, error) {
 	}
 	paths := map[string]any{}
 	for _, c := range set.Contracts() {
-		paths["/v1/actions/"+c.Action()] = map[string]any{"post": operationOf(c)}
+		if !g.isHeld(c.Action()) {
+			paths["/v1/actions/"+c.Action()] = map[string]any{"post": operationOf(c)}
+		}
 	}
 	return encode(map[string]any{
 		"openapi": "3.1.0",

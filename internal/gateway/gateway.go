@@ -79,6 +79,7 @@ type Deps struct {
 // Gateway runs calls. It is safe for concurrent use.
 type Gateway struct {
 	set      atomic.Pointer[actions.Set]
+	held     atomic.Pointer[map[string]bool]
 	vault    Vault
 	exec     *executor.Executor
 	ledger   *ledger.Ledger

@@ -77,9 +77,9 @@ func (g *Gateway) vaultOpen(i identified) (opened, error) {
 
 func (g *Gateway) whichContract(o opened) (named, error) {
 	set := g.Set()
-	c, ok := set.Contract(o.ask.Action)
-	if !ok {
-		return named{opened: o, set: set}, fault.Newf(fault.UnknownAction, "no contract of that name is loaded")
+	c, err := g.serving(set, o.ask.Action)
+	if err != nil {
+		return named{opened: o, set: set}, err
 	}
 	return named{opened: o, set: set, contract: c}, nil
 }
@@ -151,23 +151,33 @@ func (g *Gateway) start(c claimed) {
 	}()
 }
 
+// joinLook is how soon a caller that joined looks again for the live call: the
+// claim is seen by others a moment before the one who claimed has noted it.
+const joinLook = 2 * time.Millisecond
+
 // await answers when the call is done; when it waits for a person, at once or,
 // with wait, after at most that long. untilDone goes on past wait for a call
 // that needs no person, since that one ends within its own limits.
 func (g *Gateway) await(ctx context.Context, call *ledger.Call, wait time.Duration, untilDone bool) Answer {
-	var waits <-chan struct{}
-	if l := g.lives.get(call); l != nil {
-		waits = l.waits
-	}
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
+	look := time.NewTicker(joinLook)
+	defer look.Stop()
 	over, asks := false, false
 	for {
+		waits, again := g.lives.waits(call), look.C
+		if waits != nil {
+			again = nil
+		}
+		if asks {
+			waits, again = nil, nil
+		}
 		select {
 		case <-call.Done():
 			return g.replay(call)
 		case <-waits:
-			waits, asks = nil, true
+			asks = true
+		case <-again:
 		case <-limit.C:
 			over = true
 		case <-ctx.Done():

@@ -84,6 +84,15 @@ func (t *lives) get(c *ledger.Call) *live {
 	return t.byID[c]
 }
 
+// waits returns the channel that closes when the call begins to wait for a
+// person; nil, which never does, while the call is not in the table.
+func (t *lives) waits(c *ledger.Call) <-chan struct{} {
+	if l := t.get(c); l != nil {
+		return l.waits
+	}
+	return nil
+}
+
 func (t *lives) drop(c *ledger.Call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"chatelaine/internal/sessions"
 )
 
-// pinOf hashes contract and targets under a tag of its own. A contract whose
-// target is gone has no pin, so that nothing is covered by accident.
+// pinOf hashes contract and targets, whose digests cover their identities, under
+// a tag of its own. A contract whose target is gone has no pin, so that nothing
+// is covered by accident.
 func pinOf(s *actions.Set, c *actions.Contract) (string, bool) {
 	h := sha256.New()
 	h.Write([]byte("chatelaine/v1 session pin\x00"))
@@ -44,7 +45,7 @@ func (g *Gateway) Permits() ([]Permit, map[string]string) {
 	pins := map[string]string{}
 	var out []Permit
 	for _, c := range set.Contracts() {
-		if c.Effect() == actions.Read {
+		if c.Effect() == actions.Read || g.isHeld(c.Action()) {
 			continue
 		}
 		var lines []Permit

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"chatelaine/internal/fault"
+	"chatelaine/internal/sessions"
 )
 
 // Refusals before an authorised session are summed up, one record for each uid
@@ -47,13 +48,22 @@ func (g *Gateway) readableID(id string) string {
 }
 
 func (g *Gateway) recordRefusal(a Ask, c claimed, f *fault.Error) {
-	sum, write := g.refusals.note(a.Peer.UID, c.session.ID, f.Code(), time.Now())
+	sum, write := g.refusals.note(a.Peer.UID, authorisedID(c.session), f.Code(), time.Now())
 	if !write {
 		return
 	}
 	e := g.denyEvent(c, f)
 	e.Detail = map[string]any{"uid": a.Peer.UID, "listener": a.Peer.Listener, "like_it_before": sum}
 	g.log.Append(e)
+}
+
+// authorisedID is "" for a session that no operator has accepted: anybody can
+// ask for one, so that its refusals are summed up like a stranger's.
+func authorisedID(s sessions.Session) string {
+	if s.RequireAuthorised() != nil {
+		return ""
+	}
+	return s.ID
 }
 
 type refusalKey struct {
@@ -110,6 +120,7 @@ func (r *refusals) note(uid uint32, session string, code fault.Code, now time.Ti
 	return unsaid, true
 }
 
+// prune keeps the table bounded: windows that are over go first, then any.
 func (r *refusals) prune(now time.Time) {
 	if len(r.count) < refusalKeysMax {
 		return
@@ -118,6 +129,12 @@ func (r *refusals) prune(now time.Time) {
 		if now.Sub(c.since) >= refusalWindow {
 			delete(r.count, k)
 		}
+	}
+	for k := range r.count {
+		if len(r.count) < refusalKeysMax {
+			return
+		}
+		delete(r.count, k)
 	}
 }
 

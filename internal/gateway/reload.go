@@ -12,6 +12,7 @@ import (
 // withdrawn as PLAN_STALE, nothing sent.
 func (g *Gateway) Replace(s *actions.Set, by string) {
 	old := g.set.Swap(s)
+	g.Hold(nil)
 	g.metrics.reloads.WithLabelValues("ok").Inc()
 	from, to := old.Digest(), s.Digest()
 	e := g.event("config")
@@ -23,9 +24,49 @@ func (g *Gateway) Replace(s *actions.Set, by string) {
 }
 
 // ReloadFailed counts a set that did not load; the old one stays in force.
-func (g *Gateway) ReloadFailed(problems int) {
+func (g *Gateway) ReloadFailed(problems []string) {
 	g.metrics.reloads.WithLabelValues("refused").Inc()
-	g.logger.Error("contracts and targets not replaced; the old set stays", "problems", problems)
+	g.logger.Error("contracts and targets not replaced; the old set stays", "problems", len(problems))
+	for _, p := range problems[:min(len(problems), problemsLogged)] {
+		g.logger.Error("mistake in contracts or targets", "mistake", p)
+	}
+}
+
+// problemsLogged bounds what one broken file writes into the log; `status` has
+// all of them.
+const problemsLogged = 20
+
+// Pins are the digests of every action in force: its contract, its targets and
+// their identities. An operator accepts them with a proof.
+func (g *Gateway) Pins() map[string]string {
+	set := g.Set()
+	out := map[string]string{}
+	for _, c := range set.Contracts() {
+		out[c.Action()], _ = pinOf(set, c)
+	}
+	return out
+}
+
+// Hold takes actions out of service until an operator accepts them as they are
+// now (Replace): their files changed while the daemon was not there to ask. The
+// other actions are served.
+func (g *Gateway) Hold(held map[string]bool) { g.held.Store(&held) }
+
+func (g *Gateway) isHeld(action string) bool {
+	held := g.held.Load()
+	return held != nil && (*held)[action]
+}
+
+// serving finds an action that is loaded and not held.
+func (g *Gateway) serving(set *actions.Set, name string) (*actions.Contract, error) {
+	c, ok := set.Contract(name)
+	if !ok {
+		return nil, fault.Newf(fault.UnknownAction, "no contract of that name is loaded")
+	}
+	if g.isHeld(name) {
+		return nil, fault.Newf(fault.UnknownAction, "%s, its target or its identity changed since an operator accepted them; look at them, then `chatelaine reload`", name)
+	}
+	return c, nil
 }
 
 func (g *Gateway) withdrawStale() {

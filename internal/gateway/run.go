@@ -101,7 +101,7 @@ func (g *Gateway) current(ctx context.Context, a approved) error {
 func (g *Gateway) fresh(ctx context.Context, p *planned) error {
 	set := g.Set()
 	c, ok := set.Contract(p.contract.Action())
-	if !ok || c.Digest() != p.contract.Digest() {
+	if !ok || g.isHeld(c.Action()) || c.Digest() != p.contract.Digest() {
 		return fault.Newf(fault.PlanStale, "the contract %s has changed since", p.contract.Action())
 	}
 	t, ok := set.Target(p.route.Target().Name())

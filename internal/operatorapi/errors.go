@@ -11,6 +11,7 @@ import (
 	"chatelaine/internal/fault"
 	"chatelaine/internal/gateway"
 	"chatelaine/internal/loopback"
+	"chatelaine/internal/sessions"
 )
 
 // apiError is a refusal to an operator. Detail is the operator's text: the
@@ -65,10 +66,14 @@ func translate(err error) *apiError {
 			RetryAfter: int(math.Ceil(soon.Wait().Seconds()))}
 	case errors.As(err, &refused) && refused.ProofRefused():
 		return &apiError{status: http.StatusForbidden, Code: "PROOF_REFUSED", Message: "The passphrase is wrong."}
-	case errors.Is(err, approvals.ErrNotFound), errors.Is(err, gateway.ErrNoCall):
+	case errors.Is(err, approvals.ErrNotFound), errors.Is(err, gateway.ErrNoCall), errors.Is(err, sessions.ErrNotFound):
 		return notFound(err.Error())
 	case errors.Is(err, approvals.ErrDecided):
 		return &apiError{status: http.StatusConflict, Code: "ALREADY_DECIDED", Message: "This card was decided or closed before."}
+	case errors.Is(err, sessions.ErrDecided), errors.Is(err, sessions.ErrEnded):
+		return &apiError{status: http.StatusConflict, Code: "ALREADY_DECIDED", Message: "This session was decided or has ended before.", Detail: err.Error()}
+	case errors.Is(err, sessions.ErrNameTaken):
+		return &apiError{status: http.StatusConflict, Code: "NAME_TAKEN", Message: "The session's name belongs to another user.", Detail: err.Error()}
 	case errors.Is(err, approvals.ErrNewChallenge):
 		return &apiError{status: http.StatusConflict, Code: "CHALLENGE_EXPIRED", Message: "The challenge was used or has lapsed.", Detail: err.Error()}
 	case errors.Is(err, gateway.ErrNotUnresolved):
