@@ -25,7 +25,7 @@ func (a *app) auditVerifyCmd() *cobra.Command {
 written: none edited, moved or removed from within. It does not prove that
 everything was recorded. It ends with 0 where the chain is whole, 1 where it is
 not (the first broken sequence is named), 2 where it cannot be read.`,
-		Example: "  chatelaine audit verify ~/.local/state/chatelaine/audit\n  chatelaine audit verify segment-000001.alog --json",
+		Example: "  chatelaine audit verify ~/.local/state/chatelaine/audit\n  chatelaine audit verify seg-00000000000000000001.alog --json",
 		Args:    exactly("PATH"),
 		RunE: do(func(_ *cobra.Command, args []string) error {
 			if _, err := os.Stat(args[0]); err != nil {
