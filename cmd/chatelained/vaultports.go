@@ -29,6 +29,18 @@ func (p linePort) Generation(ctx context.Context, name string) (uint64, error) {
 	return p.v.Generation(ctx, name)
 }
 
+// Bound asks the binding itself, with the connection that the target would make.
+func (p linePort) Bound(name string, t *actions.Target) error {
+	for _, info := range p.v.List() {
+		if info.Name == name {
+			return info.Binding.Fits(vault.Made{
+				Scheme: t.Scheme(), Host: t.Host(), Port: t.Port(), BasePath: t.BasePath(), CADigest: t.CADigest(), Pins: t.Pins(),
+			})
+		}
+	}
+	return nil // not stored, or locked: another step says so
+}
+
 func (p linePort) Suspect(name string) { p.v.Suspect(name) }
 
 func (p linePort) Lease(ctx context.Context, name string) (gateway.Lease, error) {

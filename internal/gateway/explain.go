@@ -58,6 +58,9 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	if x.stopped("identity", x.Identity, err) {
 		return x
 	}
+	if x.stopped("binding", "the secret is stored for this destination", g.vault.Bound(x.Identity, r.Target())) {
+		return x
+	}
 	facts := actions.CallFacts{CallID: "act_explain", IdempotencyKey: "00000000-0000-4000-8000-000000000000"}
 	p, err := actions.Freeze(v.contract, r, v.input, actions.IdentityFact{Name: x.Identity, Generation: gen}, facts)
 	if x.stopped("plan", "", err) {
@@ -65,6 +68,9 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	}
 	x.Sentence = p.Sentence()
 	if x.stopped("record", "can be written", g.recordReady()) {
+		return x
+	}
+	if x.stopped("places", "there is one", g.placeFree(x.Target)) {
 		return x
 	}
 	x.Would = "send"
@@ -85,6 +91,19 @@ func (g *Gateway) recordReady() error {
 		return fault.New(fault.AuditUnavailable, err)
 	}
 	return nil
+}
+
+// placeFree is OVERLOADED while limits.calls or limits.calls_per_target is met,
+// or the daemon stops.
+func (g *Gateway) placeFree(target string) error {
+	if g.draining.Load() {
+		return fault.Newf(fault.Overloaded, "the daemon is shutting down")
+	}
+	release, err := g.places.take(target)
+	if err == nil {
+		release()
+	}
+	return err
 }
 
 func (x *Explanation) stopped(step, detail string, err error) bool {

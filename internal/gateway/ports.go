@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"chatelaine/internal/actions"
 	"chatelaine/internal/executor"
 	"chatelaine/internal/secret"
 )
@@ -16,6 +17,9 @@ type Vault interface {
 	// Generation returns the current generation of a stored identity. It fails
 	// with VAULT_LOCKED or IDENTITY_UNAVAILABLE.
 	Generation(ctx context.Context, identity string) (uint64, error)
+	// Bound says whether the target is the destination that the identity's
+	// secret is stored for. It fails with TARGET_NOT_ALLOWED.
+	Bound(identity string, t *actions.Target) error
 	// Lease takes the identity for one call. Close ends it.
 	Lease(ctx context.Context, identity string) (Lease, error)
 	// Suspect counts an answer that echoed the identity's secret.

@@ -171,6 +171,14 @@ func (b Binding) allows(c Made) error {
 	return b.allowsPins(c)
 }
 
+// Fits asks what a lease will say of a connection before there is one: whether
+// the site file still names the destination that the secret is bound to. That
+// the peer will show a pinned key is taken for granted here.
+func (b Binding) Fits(c Made) error {
+	c.PeerSPKI = b.Pins
+	return b.allows(c)
+}
+
 func (b Binding) allowsPath(made string) bool {
 	made = strings.TrimSuffix(made, "/")
 	return cleanPath(made) && (made == b.BasePath || strings.HasPrefix(made, b.BasePath+"/"))
