@@ -40,7 +40,20 @@ const (
 	ruleName      = "name-length"
 	ruleDigits    = "number-length"
 	ruleExponent  = "exponent"
+
+	// Of the forms that are no JSON.
+	ruleForm      = "form"
+	ruleControl   = "control-character"
+	ruleEmptyLine = "empty-line"
+	ruleEmptyName = "empty-name"
+	ruleSeparator = "separator"
+	ruleColumns   = "columns"
+	ruleLine      = "line"
+	ruleNotEmpty  = "not-empty"
 )
+
+// byteOrderMark is U+FEFF in UTF-8.
+const byteOrderMark = "\xef\xbb\xbf"
 
 var parseSentences = map[string]string{
 	ruleSyntax:    "not JSON as RFC 8259 writes it",
@@ -57,6 +70,15 @@ var parseSentences = map[string]string{
 	ruleName:      "a member name longer than the limit",
 	ruleDigits:    "a number of more digits than the limit",
 	ruleExponent:  "a number with a larger exponent than the limit",
+
+	ruleForm:      "no form was declared",
+	ruleControl:   "a control character or another end of line",
+	ruleEmptyLine: "an empty line",
+	ruleEmptyName: "a key without a name",
+	ruleSeparator: "a line without the separator",
+	ruleColumns:   "not as many words as there are columns",
+	ruleNotEmpty:  "bytes where there must be none",
+	ruleLine:      "not the one line that the pattern describes",
 }
 
 func parseSentence(rule string) string { return parseSentences[rule] }
@@ -68,11 +90,8 @@ func parseSentence(rule string) string { return parseSentences[rule] }
 // bool and nil; a number keeps its exact spelling. An error is a *ParseError.
 func Parse(b []byte, l Limits) (any, error) {
 	p := &parser{in: b, limits: l}
-	if len(b) > l.Bytes {
-		return nil, p.fail(ruleBytes, l.Bytes)
-	}
-	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
-		return nil, p.fail(ruleBOM, 0)
+	if err := p.whole(); err != nil {
+		return nil, err
 	}
 	p.space()
 	v, err := p.value()

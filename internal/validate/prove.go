@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"chatelaine/internal/fault"
 )
@@ -155,22 +154,22 @@ func (g received) parse() (document, *Rejection) {
 			doc.rows = append(doc.rows, w)
 		}
 	}
-	switch media {
-	case MediaJSON:
-		v, err := Parse(g.body, g.reader.limits)
-		if pe, is := err.(*ParseError); is {
-			no := g.reject(LayerParse, pe.Rule, "line %d, column %d: %s", pe.Line, pe.Column, parseSentence(pe.Rule))
-			no.InstancePath = pe.Pointer
-			return document{}, no
-		}
-		doc.value = v
-	case MediaText:
-		if !utf8.Valid(g.body) {
-			return document{}, g.reject(LayerParse, ruleUTF8, "%s", parseSentence(ruleUTF8))
-		}
-		doc.value = string(g.body)
+	form := mediaForms[media]
+	v, _, err := form.Read(g.body, g.reader.limits)
+	if pe, is := err.(*ParseError); is {
+		no := g.reject(LayerParse, pe.Rule, "line %d, column %d: %s", pe.Line, pe.Column, parseSentence(pe.Rule))
+		no.InstancePath = pe.Pointer
+		return document{}, no
 	}
+	doc.value = v
 	return doc, nil
+}
+
+// mediaForms says how a body of each media is read.
+var mediaForms = map[Media]*Form{
+	MediaJSON: {spec: FormSpec{Kind: FormJSON}},
+	MediaText: {spec: FormSpec{Kind: FormText}},
+	MediaNone: {spec: FormSpec{Kind: FormNone}},
 }
 
 // media decides what the body is, for the rows of this status. No bytes are
