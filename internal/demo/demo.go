@@ -28,6 +28,10 @@ type Options struct {
 	Limit     time.Duration // 0: DefaultLimit
 }
 
+// nobody is the user id that stands for users whom the kernel cannot name. The
+// daemon serves no such caller, on purpose.
+const nobody = 65534
+
 // ErrClaims says that the play came to its end, or was cut short, and at least
 // one claim did not hold. What and where was printed.
 var ErrClaims = errors.New("not every claim holds")
@@ -51,6 +55,9 @@ type play struct {
 func Run(ctx context.Context, o Options) error {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
+	}
+	if os.Getuid() == nobody {
+		return fmt.Errorf("user id %d stands for users that cannot be named, and the daemon refuses it; run the demo as any other user", nobody)
 	}
 	bin, err := filepath.Abs(o.Bin)
 	if err != nil {
@@ -234,7 +241,7 @@ func (p *play) leave(keep bool) error {
 	p.line("kept: " + p.home.dir)
 	p.line("  config has the contracts and the site file, state the vault, the record and the ledger,")
 	p.line("  damaged the copy with one byte changed; the daemon's log is daemon.log. Nothing runs any more.")
-	p.line("look around:")
+	p.line("look around, from this folder:")
 	for _, text := range []string{
 		"export " + client.EnvConfig + "=" + pl.Config,
 		"export " + client.EnvState + "=" + pl.State,

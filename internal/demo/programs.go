@@ -142,15 +142,20 @@ func (p *programs) start(ctx context.Context) error {
 	}()
 	op := p.operator()
 	defer op.Close()
-	return until(ctx, startLimit, "the daemon to answer", func() (bool, error) {
+	var last error
+	err = until(ctx, startLimit, "the daemon to answer", func() (bool, error) {
 		select {
 		case <-ended:
 			return false, fmt.Errorf("the daemon ended at once: %v", p.end)
 		default:
 		}
-		_, err := op.Status(ctx)
-		return err == nil, nil
+		_, last = op.Status(ctx)
+		return last == nil, nil
 	})
+	if err != nil && last != nil {
+		return fmt.Errorf("%w; the last try: %w", err, last)
+	}
+	return err
 }
 
 // kill is kill -9.

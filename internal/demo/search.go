@@ -49,7 +49,7 @@ func (p *play) search(context.Context) error {
 		return err
 	}
 	printed := append(p.p.printed.Bytes(), p.shown.Bytes()...)
-	p.nowhere("home, output, this screen", rest.size()+", "+count(len(printed), "byte"), rest.hits+n.in(printed), len(printed) > 0)
+	p.nowhere("home, output, this screen", count(rest.files, "file")+" and "+count(len(printed), "byte")+" of output", rest.hits+n.in(printed), len(printed) > 0)
 	return nil
 }
 

@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if s.byID != nil && len(s.byID) != 0 {
+	if len(s.byID) != 0 {
 		t.Errorf("%d deployments were started", len(s.byID))
 	}
 }
