@@ -57,7 +57,7 @@ func envelopeSchema(c *Contract) (*validate.Schema, error) {
 		props["display"] = displayShape(c)
 	}
 	doc := map[string]any{
-		"$defs": map[string]any{"data": rebase(c.resultDoc, "#/$defs/data")},
+		"$defs": map[string]any{"data": Rebase(c.resultDoc, "#/$defs/data")},
 		"oneOf": []any{
 			closed([]string{"ok", "action", "request_id", "data"}, props),
 			failureShape(c.action, c.failures),
@@ -77,8 +77,10 @@ func displayShape(c *Contract) map[string]any {
 	return closed(nil, texts)
 }
 
-// rebase moves a schema's own references to where it stands inside another.
-func rebase(v any, base string) any {
+// Rebase copies a schema and moves its own references to where it will stand
+// inside another document: base is that place as a URI fragment, such as
+// "#/$defs/data". `$schema` is dropped; only a root has one.
+func Rebase(v any, base string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -91,14 +93,14 @@ func rebase(v any, base string) any {
 			case k == "const" || k == "enum":
 				out[k] = sub
 			default:
-				out[k] = rebase(sub, base)
+				out[k] = Rebase(sub, base)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, sub := range v {
-			out[i] = rebase(sub, base)
+			out[i] = Rebase(sub, base)
 		}
 		return out
 	}

@@ -231,47 +231,6 @@ func (g *Gateway) Health() Health {
 	return h
 }
 
-// OpenAPI is the same actions as an OpenAPI 3.1 document.
-func (g *Gateway) OpenAPI(token string, p Peer) ([]byte, error) {
-	set, err := g.setFor(token, p)
-	if err != nil {
-		return nil, err
-	}
-	paths := map[string]any{}
-	for _, c := range set.Contracts() {
-		if !g.isHeld(c.Action()) {
-			paths["/v1/actions/"+c.Action()] = map[string]any{"post": operationOf(c)}
-		}
-	}
-	return encode(map[string]any{
-		"openapi": "3.1.0",
-		"info":    map[string]any{"title": "chatelaine", "version": "v1", "summary": "Named actions; the daemon holds the credentials."},
-		"paths":   paths,
-	})
-}
-
-func operationOf(c *actions.Contract) map[string]any {
-	body := map[string]any{
-		"type": "object", "required": []string{"input"}, "additionalProperties": false,
-		"properties": map[string]any{
-			"input":      c.InputSchema().Doc(),
-			"request_id": map[string]any{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9_.-]{7,63}$`},
-			"wait":       map[string]any{"type": "integer", "minimum": 0, "maximum": 50},
-		},
-	}
-	content := func(schema any) map[string]any {
-		return map[string]any{"application/json": map[string]any{"schema": schema}}
-	}
-	return map[string]any{
-		"operationId": c.Action(), "summary": c.Summary(),
-		"requestBody": map[string]any{"required": true, "content": content(body)},
-		"responses": map[string]any{
-			"default": map[string]any{"description": "the envelope", "content": content(c.EnvelopeSchema().Doc())},
-			"200":     map[string]any{"description": http.StatusText(http.StatusOK), "content": content(c.EnvelopeSchema().Doc())},
-		},
-	}
-}
-
 // bearerPrefix is the scheme of RFC 6750, compared without regard to case.
 const bearerPrefix = "bearer "
 
