@@ -58,10 +58,11 @@ func (a *API) Handler() http.Handler {
 	return r
 }
 
-// Refuse writes a refusal of the guard as an envelope.
-func (a *API) Refuse(w http.ResponseWriter, status int, why string) {
-	ans := a.g.Refusal(fault.Invalid(doorError(why), fault.Field{Pointer: "", Reason: why}))
-	loopback.WriteJSON(w, status, ans.Body)
+// Refuse writes a refusal of the guard as an envelope. The guard's own status
+// gives way to the code's: on this listener each code has one status, so that a
+// client may go by either.
+func (a *API) Refuse(w http.ResponseWriter, _ int, why string) {
+	write(w, a.g.Refusal(fault.Invalid(doorError(why), fault.Field{Pointer: "", Reason: why})))
 }
 
 type doorError string

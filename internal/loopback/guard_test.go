@@ -92,6 +92,7 @@ func TestGuard(t *testing.T) {
 		{"absolute form", "GET http://" + host + "/v1/health HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", "400"},
 		{"CONNECT", "CONNECT example.org:443 HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", "4"},
 		{"OPTIONS", "OPTIONS /v1/health HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", "405"},
+		{"OPTIONS of the server", "OPTIONS * HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n", "400"},
 		{"Origin", get(host, "Origin: http://"+host+"\r\n"), "403"},
 		{"Origin null", get(host, "Origin: null\r\n"), "403"},
 		{"Referer", get(host, "Referer: http://"+host+"/\r\n"), "403"},

@@ -78,8 +78,10 @@ func (s *Server) Serve(ln net.Listener) error {
 		ReadHeaderTimeout: ReadHeaderLimit,
 		IdleTimeout:       IdleLimit,
 		MaxHeaderBytes:    HeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.logger().Handler(), slog.LevelDebug),
-		ConnContext:       s.connContext,
+		// net/http would answer `OPTIONS *` itself, past the guard.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.logger().Handler(), slog.LevelDebug),
+		ConnContext:                  s.connContext,
 	}
 	err := s.http.Serve(&admitting{Listener: ln, s: s, perUID: map[uint32]int{}})
 	if errors.Is(err, http.ErrServerClosed) {
