@@ -45,6 +45,7 @@ type Exchange struct {
 	Writes     int  // times that a request was begun on the wire: 0 or 1
 
 	rule string // transport rule that refused the answer, "" for none
+	why  string // the same in a sentence of ours
 }
 
 // LayerTransport is the layer of every refusal made here.
@@ -74,3 +75,7 @@ func (e Exchange) Rejected() (layer, rule string, ok bool) {
 	}
 	return LayerTransport, e.rule, true
 }
+
+// Why is a sentence of ours for the operator about a refusal by the transport
+// limits, "" where there was none. It holds no byte of the remote's.
+func (e Exchange) Why() string { return e.why }

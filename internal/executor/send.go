@@ -152,7 +152,7 @@ func (a *attempt) settle(ans answer) {
 		return
 	}
 	if r, ok := errors.AsType[*refusal](ans.err); ok {
-		a.ex.rule = r.rule
+		a.ex.rule, a.ex.why = r.rule, r.why
 		a.fail(fault.InvalidResponse, r)
 		return
 	}

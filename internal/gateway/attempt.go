@@ -114,7 +114,7 @@ func (g *Gateway) judge(k kept) judged {
 	case len(k.hits) > 0:
 		j.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-answer", Message: "the answer holds the credential (" + k.hits[0].Encoding + ")", Status: k.exchange.Status})
 	case bad:
-		j.reject(&validate.Rejection{Layer: layer, Rule: rule, Message: k.exchange.Phase, Status: k.exchange.Status})
+		j.reject(&validate.Rejection{Layer: layer, Rule: rule, Message: k.exchange.Why(), Status: k.exchange.Status})
 	case k.exchange.Err != nil:
 		j.fault = k.exchange.Err
 	default:
