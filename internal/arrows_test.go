@@ -199,6 +199,7 @@ func TestOnlyTheDaemonJoinsVaultToExecutor(t *testing.T) {
 // owners says which rooms may import a library that has one owner.
 var owners = map[string][]string{
 	"github.com/goccy/go-yaml":                 {"actions"},
+	"github.com/go-jose/go-jose/v4":            {"validate"},
 	"github.com/kaptinlin/jsonschema":          {"validate"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"validate"},
 	"github.com/zalando/go-keyring":            {"vault"},

@@ -278,9 +278,9 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%+v: %v", c.s, err)
 			continue
 		}
-		ok, why := k.holds(facts{data, testScope, testNow})
-		if ok {
-			why = ""
+		why := ""
+		if fault := k.holds(facts{data: data, scope: testScope, now: testNow}); fault != nil {
+			why = fault.why
 		}
 		if why != c.want {
 			t.Errorf("%s: %q, want %q", k, why, c.want)

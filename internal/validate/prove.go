@@ -356,13 +356,13 @@ func (s shaped) prove(now time.Time) (*Proved, *Rejection) {
 		return nil, no
 	}
 	if s.out.success {
-		f := facts{s.out.data, s.from.scope, now}
+		f := facts{s.out.data, s.from.view, s.from.scope, now}
 		for _, c := range s.reader.checks {
 			if !c.appliesTo(s.row) {
 				continue
 			}
-			if ok, why := c.holds(f); !ok {
-				return nil, s.reject(LayerCheck, c.spec.Kind, "%s: %s", c, why)
+			if fault := c.holds(f); fault != nil {
+				return nil, s.reject(LayerCheck, fault.rule, "%s: %s", c, fault.why)
 			}
 		}
 	}

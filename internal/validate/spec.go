@@ -129,12 +129,13 @@ type RowSpec struct {
 // DisplayBound bounds one display text: code points and lines.
 type DisplayBound struct{ Max, Lines int }
 
-// CheckSpec is one semantic check on the result.
+// CheckSpec is one semantic check on the answer.
 type CheckSpec struct {
-	Kind         string // same, fresh, after_call, increased
+	Kind         string // same, fresh, after_call, increased, signed
 	Left, Right  string // same, increased: value paths
 	At           string // fresh, after_call: a value path
 	Within, Skew time.Duration
+	Signed       *SignedSpec // signed
 }
 
 // ReaderSpec is everything that one step's answer is read by.
