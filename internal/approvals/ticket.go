@@ -22,6 +22,16 @@ func (t *Ticket) Card() Card {
 	return out
 }
 
+// Decided says whether the card is no longer open. It takes no lock.
+func (t *Ticket) Decided() bool {
+	select {
+	case <-t.c.decided:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait returns when the card is decided: nil only for an approval, which must
 // then be spent. Otherwise the code says how the call ends: APPROVAL_DENIED,
 // APPROVAL_EXPIRED, or what the card was withdrawn for. When ctx ends nobody

@@ -165,7 +165,7 @@ func (g *Gateway) CallState(ctx context.Context, token string, p Peer, id string
 		return g.refusalOf(id, err)
 	}
 	if !ok {
-		return g.refusalOf(id, noSuchCall())
+		return g.notHeld(s, id)
 	}
 	select {
 	case <-c.Done():
@@ -176,6 +176,15 @@ func (g *Gateway) CallState(ctx context.Context, token string, p Peer, id string
 		return g.replay(c)
 	}
 	return g.await(ctx, c, wait, false)
+}
+
+// notHeld answers for an id that the ledger does not hold: how it ended a while
+// ago without being consumed, or that there is none.
+func (g *Gateway) notHeld(s sessions.Session, id string) Answer {
+	if ans, ok := g.words.of(ownerOf(s), id); ok {
+		return ans
+	}
+	return g.refusalOf(id, noSuchCall())
 }
 
 // noSuchCall is NOT_FOUND: another agent's id is unknown to this one.
@@ -192,7 +201,7 @@ func (g *Gateway) CancelCall(token string, p Peer, id string) Answer {
 		return g.refusalOf(id, err)
 	}
 	if !ok {
-		return g.refusalOf(id, noSuchCall())
+		return g.notHeld(s, id)
 	}
 	contract, _ := g.Set().Contract(c.Action())
 	if err := c.Cancel(g.envelopeError(contract, c.RequestID(), fault.New(fault.Cancelled, nil))); err != nil {

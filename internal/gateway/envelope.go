@@ -164,14 +164,46 @@ func (g *Gateway) replay(c *ledger.Call) Answer {
 const pollAfter = 5 * time.Second
 
 // pending is APPROVAL_REQUIRED while a person is asked, IN_PROGRESS otherwise.
+// A call whose card has just been decided is given the moment it needs to end
+// or to be armed: an agent that asks right after a denial hears of it.
 func (g *Gateway) pending(c *ledger.Call) Answer {
+	l := g.lives.get(c)
+	if l != nil && l.isDecided() && g.settles(c) {
+		return g.replay(c)
+	}
 	code := fault.InProgress
-	if l := g.lives.get(c); l != nil && l.isWaiting() {
+	if l != nil && l.isWaiting() {
 		code = fault.ApprovalRequired
 	}
 	f := fault.New(code, nil).After(pollAfter)
 	contract, _ := g.Set().Contract(c.Action())
 	return answer(g.envelopeError(contract, c.RequestID(), f), f)
+}
+
+// settleLimit bounds that moment; it holds one write of the ledger.
+const settleLimit = 2 * time.Second
+
+// settles waits until a decided call has ended, which it reports, or is armed.
+func (g *Gateway) settles(c *ledger.Call) bool {
+	limit := time.NewTimer(settleLimit)
+	defer limit.Stop()
+	look := time.NewTicker(joinLook)
+	defer look.Stop()
+	for c.State() == ledger.Waiting {
+		select {
+		case <-c.Done():
+			return true
+		case <-look.C:
+		case <-limit.C:
+			return false
+		}
+	}
+	select {
+	case <-c.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 func joinHostPort(host string, port int) string {

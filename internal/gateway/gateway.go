@@ -94,6 +94,7 @@ type Gateway struct {
 
 	lives    lives
 	places   places
+	words    lastWords
 	refusals refusals
 	events   Hub
 

@@ -132,6 +132,7 @@ func (g *Gateway) claim(r routed) (claimed, ledger.Verdict, error) {
 	if verdict == ledger.Fresh {
 		c.live = &live{call: call, sessionID: r.session.ID, agent: r.session.Name, waits: make(chan struct{})}
 		g.lives.add(c.live)
+		g.words.drop(owner, call.RequestID())
 	}
 	return c, verdict, nil
 }

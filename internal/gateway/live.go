@@ -53,7 +53,14 @@ func (l *live) withdraw(code fault.Code) {
 func (l *live) isWaiting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ticket != nil
+	return l.ticket != nil && !l.ticket.Decided()
+}
+
+// isDecided says whether a person was asked and the card is no longer open.
+func (l *live) isDecided() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting && (l.ticket == nil || l.ticket.Decided())
 }
 
 // lives is the table of live calls by their ledger entry.

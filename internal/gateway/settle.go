@@ -111,6 +111,7 @@ func (g *Gateway) stopUnsent(c claimed, err error) {
 			return
 		}
 	}
+	g.words.note(ownerOf(c.session), c.call.RequestID(), f, answer(envelope, f))
 	c.call.Release(envelope, string(f.Code()))
 }
 
