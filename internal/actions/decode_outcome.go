@@ -2,6 +2,7 @@ package actions
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -41,12 +42,12 @@ func (d *draft) outcomes(n *strictyaml.Node) {
 	}
 }
 
-// overlap refuses a row that could never be the only one: same status, and one
-// of the two has no predicate.
+// overlap refuses a row that could never be the only one: same status and
+// media, and one of the two has no predicate.
 func (d *draft) overlap(n *strictyaml.Node, row validate.RowSpec) {
 	for i, o := range d.c.request.rows {
 		for _, st := range row.Status {
-			if slices.Contains(o.Status, st) && (o.When == nil || row.When == nil) {
+			if slices.Contains(o.Status, st) && o.Media == row.Media && (o.When == nil || row.When == nil) {
 				d.bad(n.Pos, "outcome-overlap", "give both rows a `when` that excludes the other", "this row and the one in line %d both match status %d", d.c.request.rowPos[i].Line, st)
 				return
 			}
@@ -83,7 +84,30 @@ func (d *draft) row(n *strictyaml.Node, name string) (validate.RowSpec, bool) {
 			d.bad(v.Pos, "outcome", "", "display stands beside success")
 		}
 	}
+	d.bodyless(n, row)
 	return row, d.f.Count() == before
+}
+
+// bodyless refuses a row that reads a body which cannot be there: it would
+// match no answer, or refuse every answer that it matches.
+func (d *draft) bodyless(n *strictyaml.Node, row validate.RowSpec) {
+	if row.Media != validate.MediaNone {
+		if d.c.request.method == http.MethodHead {
+			d.bad(n.Pos, "outcome", "write media: none, and pick from headers", "an answer to HEAD has no body")
+		}
+		return
+	}
+	const hint = "pick from a header, a constant or the target, or take media: none away"
+	for part, picks := range map[string]map[string]validate.PickSpec{"success": row.Success, "display": row.Display} {
+		for name, p := range picks {
+			if p.Kind == validate.PickPointer || p.Kind == validate.PickFind || p.Kind == validate.PickEach {
+				d.bad(n.Get(part).Get(name).Pos, "outcome", hint, "the pick needs a body, and media: none has none")
+			}
+		}
+	}
+	if row.Failure != nil && row.Failure.Code == "" {
+		d.bad(n.Get("failure").Pos, "outcome", "write one code, or take media: none away", "failure at needs a body, and media: none has none")
+	}
 }
 
 func (d *draft) status(n *strictyaml.Node, row *validate.RowSpec) {

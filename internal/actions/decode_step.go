@@ -110,45 +110,6 @@ func (d *draft) method(n *strictyaml.Node, s *stepSpec) {
 	}
 }
 
-func (d *draft) queryMembers(n *strictyaml.Node) []valueMember {
-	if n == nil || !d.f.Is(n, strictyaml.Mapping, "query") {
-		return nil
-	}
-	var out []valueMember
-	for _, m := range n.Members {
-		if overridingMember(m.Key) {
-			d.bad(m.KeyPos, "refused-member", "", "the query key %q changes what a request is or for whom", m.Key)
-			continue
-		}
-		if m.Key == "" || !oneLine(m.Key) {
-			d.bad(m.KeyPos, "query", "", "a query key is empty or holds control characters")
-			continue
-		}
-		v := d.member(m, kindAny, nil)
-		if v != nil && (v.op == opObject || schemaKindOf(d, v) == kindObject) {
-			d.bad(m.Value.Pos, "query", "", "a query value is one plain value or a list of them")
-			continue
-		}
-		if v != nil {
-			out = append(out, valueMember{m.Key, v, m.KeyPos})
-		}
-	}
-	return out
-}
-
-// schemaKindOf tells the kind of an input path, kindAny for anything else.
-func schemaKindOf(d *draft, v *valueNode) kind {
-	rest, ok := strings.CutPrefix(v.path, "input.")
-	if v.op != opFrom || !ok || d.in.root == nil {
-		return kindAny
-	}
-	s, _, _ := d.in.property(d.in.root, rest)
-	if s == nil {
-		return kindAny
-	}
-	return schemaKind(s)
-}
-
 func (d *draft) headerMembers(n *strictyaml.Node) []valueMember {
 	if n == nil || !d.f.Is(n, strictyaml.Mapping, "headers") {
 		return nil

@@ -278,7 +278,11 @@ func (d *draft) function(n *strictyaml.Node, fn string, want kind, sc scope) *va
 		return d.withArgs(out, d.value(arg.Items[0], kindList, sc))
 	}
 	out.op = opAddSeconds
-	return d.withArgs(out, d.value(arg.Items[0], kindText, sc), d.value(arg.Items[1], kindNumber, sc))
+	at, by := d.value(arg.Items[0], kindText, sc), d.value(arg.Items[1], kindNumber, sc)
+	if !d.addSecondsArgs(at, by, sc) {
+		return nil
+	}
+	return d.withArgs(out, at, by)
 }
 
 // withArgs completes a node, or gives it up where an argument was refused.

@@ -18,7 +18,7 @@ var (
 	targetName   = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 	listKey      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	codeName     = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,63}$`)
-	semanticVers = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
+	semanticVers = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-(0|[1-9][0-9]{0,8}|[0-9]{0,9}[A-Za-z-][0-9A-Za-z-]{0,40})(\.(0|[1-9][0-9]{0,8}|[0-9]{0,9}[A-Za-z-][0-9A-Za-z-]{0,40})){0,9})?(\+[0-9A-Za-z-]{1,40}(\.[0-9A-Za-z-]{1,40}){0,9})?$`)
 )
 
 // forbiddenInputWords are the words that no input's name contains: an input
@@ -28,18 +28,51 @@ var forbiddenInputWords = []string{
 	"credential", "token", "account", "profile", "region", "proxy", "script", "query",
 }
 
+// innocentWords end like a forbidden word and mean something else.
+var innocentWords = []string{
+	"curl", "hurl", "unfurl", "ghost", "empath", "footpath", "transcript", "manuscript", "postscript", "conscript", "subscript", "superscript",
+}
+
+// tailWords are what a name that is written without any mark between its words
+// puts behind a forbidden one: hostname, cmdline, tokenvalue.
+var tailWords = []string{
+	"s", "es", "name", "names", "id", "ids", "value", "line", "string", "list", "key", "text", "type", "code", "file", "ip", "addr", "address", "port", "base",
+}
+
 // forbiddenWord returns the forbidden word in a name, "" where there is none.
-// Plurals count, and so do words written together with digits.
+// Plurals count, and so do words written together with digits or, in a name
+// without marks, with each other.
 func forbiddenWord(name string) string {
-	for _, w := range words(name) {
+	for _, w := range append(words(name), words(acronymEnd.ReplaceAllString(name, "${1}_${2}"))...) {
 		w = strings.Trim(w, "0123456789")
 		for _, f := range forbiddenInputWords {
-			if w == f || w == f+"s" || w == f+"es" || w == strings.TrimSuffix(f, "s") || w == f+"name" {
+			if holdsWord(w, f) {
 				return f
 			}
 		}
 	}
 	return ""
+}
+
+// acronymEnd is where a run of capitals meets small letters, as in URLpath. Its
+// last capital usually begins the next word; here it may also end the run.
+var acronymEnd = regexp.MustCompile(`([A-Z]{2,})([a-z])`)
+
+// holdsWord says whether a word is f, in one or several, or ends or begins with
+// it as compound names do.
+func holdsWord(w, f string) bool {
+	one := strings.TrimSuffix(w, "s")
+	if w == strings.TrimSuffix(f, "s") || w == strings.TrimSuffix(f, "y")+"ies" {
+		return true
+	}
+	if slices.Contains(innocentWords, w) || slices.Contains(innocentWords, one) {
+		return false
+	}
+	if strings.HasSuffix(w, f) || strings.HasSuffix(one, f) {
+		return true
+	}
+	tail, begins := strings.CutPrefix(w, f)
+	return begins && slices.Contains(tailWords, tail)
 }
 
 // words splits a name in any case style into lower-case words.

@@ -292,8 +292,11 @@ func operatorPath(v any, mode byte) (string, error) {
 	}
 	parts := strings.Split(s, "/")
 	for i, p := range parts {
-		if p == "" || p == "." || p == ".." || strings.ContainsAny(p, "\\\x00\r\n") {
+		switch {
+		case p == "" || p == "." || p == "..":
 			return "", fmt.Errorf("empty or a dot segment")
+		case strings.ContainsAny(p, "\\\x00\r\n"):
+			return "", fmt.Errorf("a backslash or a control character")
 		}
 		parts[i] = url.PathEscape(p)
 	}

@@ -271,9 +271,9 @@ func addSeconds(at, n any, frozen bool) (string, error) {
 	if frozen && strings.HasPrefix(s, nowMarker) {
 		return fmt.Sprintf("%s%+d", s, secs), nil
 	}
-	t, err := time.Parse(time.RFC3339, s)
-	const century = 100 * 366 * 24 * 3600
-	if err != nil || secs > century || secs < -century {
+	// RFC 3339, section 5.6: T and Z may be small letters.
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
+	if err != nil || secs > maxShift || secs < -maxShift {
 		return "", errors.New("add_seconds needs an RFC 3339 time and fewer seconds than a century has")
 	}
 	return timeText(t.Add(time.Duration(secs) * time.Second)), nil
