@@ -81,7 +81,13 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version,
-		Args:          cobra.NoArgs,
+		Args:          cobra.ArbitraryArgs, // so that an unknown command is our error
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q; see chatelained --help", args[0])}
+			}
+			return c.Help()
+		},
 	}
 	root.SetVersionTemplate("chatelained {{.Version}}\n")
 	f := root.PersistentFlags()

@@ -41,14 +41,14 @@ func readPassphrase(what string, fd int) (secret.Secret, error) {
 }
 
 // checkDescriptor refuses a descriptor that whoever started us has not opened.
-// It must be asked before this program opens anything: a number that is free
-// then would later be a file of ours.
+// Files of our own, which the runtime opens before main, close on exec; what was
+// handed over cannot have that mark, or it would not be here (execve(2)).
 func checkDescriptor(what string, fd int) error {
 	if fd == noDescriptor {
 		return nil
 	}
-	var st unix.Stat_t
-	if fd < 0 || unix.Fstat(fd, &st) != nil {
+	flags, err := unix.FcntlInt(uintptr(max(fd, 0)), unix.F_GETFD, 0)
+	if fd < 0 || err != nil || flags&unix.FD_CLOEXEC != 0 {
 		return usageError{fmt.Errorf("descriptor %d for the %s passphrase is not open", fd, what)}
 	}
 	return nil
