@@ -28,6 +28,7 @@ func (d *draft) bind(st *site) {
 	}
 	doc := map[string]any{"contract": d.root.Value()}
 	d.fillList(st, doc)
+	d.bindKeys(st, doc)
 	if st != nil && st.f.Root() != nil {
 		d.bindTargets(st)
 	}
@@ -209,6 +210,7 @@ type places struct {
 	failures   map[string]strictyaml.Pos
 	exceptions map[string]strictyaml.Pos
 	codeUses   map[string]bool
+	signed     []strictyaml.Pos // of each check signed
 }
 
 func (d *draft) remember() places {
@@ -216,6 +218,7 @@ func (d *draft) remember() places {
 		file: d.f.Name(), root: d.root.Pos, sentence: d.c.approval.pos, success: d.c.request.rowPos,
 		inputs: keyPlaces(d.inputNode.Get("properties")), results: keyPlaces(d.resultNode.Get("properties")),
 		failures: keyPlaces(d.root.Get("failures")), exceptions: map[string]strictyaml.Pos{}, codeUses: d.codeUses,
+		signed: d.c.places.signed,
 	}
 	if n := d.root.Get("exceptions"); n != nil {
 		for _, it := range n.Items {

@@ -226,7 +226,7 @@ func (d *draft) rateLimit(n *strictyaml.Node, r *RetryPolicy) {
 	}
 }
 
-var checkKinds = []string{"same", "fresh", "after_call", "increased"}
+var checkKinds = []string{"same", "fresh", "after_call", "increased", "signed"}
 
 const (
 	maxFresh = 366 * 24 * time.Hour
@@ -249,7 +249,7 @@ func (d *draft) semanticChecks(n *strictyaml.Node) {
 		m := it.Members[0]
 		switch {
 		case m.Key == "signed":
-			d.later(m.KeyPos, "the check signed")
+			d.signedCheck(m)
 		case m.Key == "same" || m.Key == "increased":
 			d.pairCheck(m)
 		case m.Key == "fresh" || m.Key == "after_call":

@@ -22,6 +22,7 @@ type draft struct {
 	resultView  schemaView
 	uses        []targetUse // every target.x, checked once the routes are known
 	codeUses    map[string]bool
+	signedBy    []signedUse // every key set that a check names
 }
 
 // targetUse is one mention of an operator's constant.

@@ -33,6 +33,7 @@ var lintRules = map[string]string{
 	"code-unused":       "Top level",
 	"target-not-listed": "Site file",
 	"exception-unused":  "Top level",
+	"signed-not-bound":  "Checks",
 }
 
 // LintRules returns the ids of all lint rules, sorted.
@@ -73,6 +74,7 @@ func Lint(c *Contract, s *Set) []Finding {
 	l.expects()
 	l.codes()
 	l.listed()
+	l.signed()
 	return l.withoutExceptions()
 }
 
@@ -238,4 +240,19 @@ func readAnswers(path string) []fixtureAnswer {
 		}
 	}
 	return out
+}
+
+// signed wants evidence that is about this call: an old statement about
+// something else is signed just as well.
+func (l *linter) signed() {
+	n := 0
+	for _, c := range l.c.checks {
+		if c.Signed == nil {
+			continue
+		}
+		if !bindsSigned(c.Signed) {
+			l.say("signed-not-bound", l.c.places.signed[n], "compare a claim with an input: claims: {sub: input.NAME}", "no claim of the evidence is compared with an input, so that evidence about something else would do")
+		}
+		n++
+	}
 }

@@ -62,6 +62,14 @@ func TestLintRules(t *testing.T) {
 		return out
 	}
 	notDone := edit(t, good, "      failure: BUSY\n", "      failure: BUSY\n    - status: 503\n      failure: UPSTREAM_UNAVAILABLE\n      not_done: true\n")
+	keyFile := filepath.Join(t.TempDir(), "signer.json")
+	keys, _ := edKeys("k1")
+	replaceFile(t, keyFile, keys)
+	signed := func(claims string) string {
+		return edit(t, good, "required: [id], properties: {id: {type: string, maxLength: 20}}}\n      success", "required: [id, evidence], properties: {id: {type: string, maxLength: 20}, evidence: {type: string, maxLength: 4000}}}\n      success",
+			"idempotency: {header", "checks: [{signed: {jws: /evidence, keys: signer, issuer: a, audience: b, claims: "+claims+"}}]\nidempotency: {header")
+	}
+	signedSite := goodSite + "keys: {signer: {jwks: " + keyFile + "}}\n"
 	bad := map[string]struct {
 		site, contract string
 		fixtures       map[string]string
@@ -81,6 +89,8 @@ func TestLintRules(t *testing.T) {
 			"43:3 code-unused no row gives the code BUSY"},
 		"target-not-listed": {edit(t, goodSite, "    actions: [start_release]\n    effects: [read", "    actions: [other_one]\n    effects: [read", "    actions: [start_release]\n    effects: [change]", "    actions: [other_one]\n    effects: [change]"), good, goodFixtures,
 			"1:1 target-not-listed no target lists the action start_release, so every call is refused"},
+		"signed-not-bound": {signedSite, signed("{app: target.app}"), goodFixtures,
+			"41:11 signed-not-bound no claim of the evidence is compared with an input, so that evidence about something else would do"},
 		"exception-unused": {goodSite, edit(t, good, "failures:\n", "exceptions: [{rule: expect-missing, because: it was long}]\nfailures:\n"), goodFixtures,
 			"42:14 exception-unused nothing breaks the rule expect-missing any more"},
 	}
@@ -98,7 +108,8 @@ func TestLintRules(t *testing.T) {
 	}
 	same(t, "a shown not_done", lint(t, goodSite, notDone, shown), nil)
 	same(t, "a bound result", lint(t, goodSite, edit(t, bad["result-not-bound"].contract, "idempotency: {", "checks: [{same: [input.version, result.version]}]\nidempotency: {"), goodFixtures), nil)
-	want := []string{"code-unused", "exception-unused", "expect-missing", "fixture-not-done", "fixtures", "input-not-shown", "result-not-bound", "sentence-selects", "target-not-listed"}
+	same(t, "bound evidence", lint(t, signedSite, signed("{sub: input.version}"), goodFixtures), nil)
+	want := []string{"code-unused", "exception-unused", "expect-missing", "fixture-not-done", "fixtures", "input-not-shown", "result-not-bound", "sentence-selects", "signed-not-bound", "target-not-listed"}
 	if !slices.Equal(LintRules(), want) {
 		t.Errorf("the ids changed: %v", LintRules())
 	}

@@ -25,7 +25,7 @@ func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
 		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error()})
 		return nil, problems.Sort()
 	}
-	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists}
+	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists, keys: s.keys}
 	for _, dir := range dirs {
 		d := readContract(dir)
 		d.bind(s)

@@ -3,6 +3,8 @@ package actions
 import (
 	"maps"
 	"slices"
+
+	"chatelaine/internal/validate"
 )
 
 // Set is everything that was loaded together: contracts, targets, identities.
@@ -12,6 +14,7 @@ type Set struct {
 	targets    map[string]*Target
 	identities map[string]*IdentitySpec
 	lists      map[string]*list
+	keys       map[string]*keySet
 	digest     [32]byte
 }
 
@@ -56,6 +59,18 @@ func (s *Set) Identity(name string) (*IdentitySpec, bool) {
 
 // Identities returns all identities by name.
 func (s *Set) Identities() []*IdentitySpec { return sortedValues(s.identities) }
+
+// KeySets returns the names of the key sets of the site file, sorted.
+func (s *Set) KeySets() []string { return slices.Sorted(maps.Keys(s.keys)) }
+
+// KeySet returns the keys that answers may be signed with under a name.
+func (s *Set) KeySet(name string) (*validate.KeySet, bool) {
+	k, ok := s.keys[name]
+	if !ok {
+		return nil, false
+	}
+	return k.set, true
+}
 
 func sortedValues[V any](m map[string]V) []V {
 	out := make([]V, 0, len(m))

@@ -27,6 +27,7 @@ type site struct {
 	identities map[string]*IdentitySpec
 	lists      map[string]*list
 	listDocs   map[string]any
+	keys       map[string]*keySet
 	digest     [32]byte
 }
 
@@ -47,6 +48,7 @@ func parseSite(f *strictyaml.File, dir string) *site {
 	s := &site{
 		f: f, dir: dir,
 		targets: map[string]*Target{}, identities: map[string]*IdentitySpec{}, lists: map[string]*list{}, listDocs: map[string]any{},
+		keys: map[string]*keySet{},
 	}
 	root := s.f.Root()
 	if root == nil || !s.f.Map(root, "the site file", "targets", "identities", "lists", "keys") {
@@ -239,18 +241,6 @@ func (s *site) unknownTarget(f *strictyaml.File, at strictyaml.Pos, name string)
 	f.Report(at, "target-unknown", strictyaml.DidYouMean(name, targets.Keys()), "the site file has no target %q", name)
 }
 
-// readKeys holds keys to their shape; checks of the kind signed will use them.
-func (s *site) readKeys(n *strictyaml.Node) {
-	if n == nil || !s.f.Is(n, strictyaml.Mapping, "keys") {
-		return
-	}
-	for _, m := range n.Members {
-		if s.f.Map(m.Value, "a key", "jwks") {
-			s.f.Text(s.f.Require(m.Value, "a key", "jwks"), "jwks")
-		}
-	}
-}
-
 // seal takes the digests of the targets and of the whole file.
 func (s *site) seal(root *strictyaml.Node) {
 	cas := map[string]any{}
@@ -265,7 +255,7 @@ func (s *site) seal(root *strictyaml.Node) {
 		t.digest = digest("target", doc)
 		cas[name] = t.caDigest
 	}
-	s.digest = digest("site", map[string]any{"site": root.Value(), "ca": cas})
+	s.digest = digest("site", map[string]any{"site": root.Value(), "ca": cas, "keys": s.keyDigests()})
 }
 
 // digest is SHA-256 over a label and the canonical form of a value.
