@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 
 // decoder turns one file's nodes into a fixture, reporting every mistake.
 type decoder struct {
-	f   *strictyaml.File
-	dir string
+	f      *strictyaml.File
+	dir    string
+	bodies map[string]bool // files of body_file, by their path
 }
 
 // sshKeys belong to steps that this release does not play.
@@ -40,7 +42,8 @@ func (d decoder) fixture(fx *fixture) {
 	fx.now = d.instant(root.Get("now"))
 	fx.idempotencyKey = d.key(root.Get("idempotency_key"), "idempotency_key")
 	fx.callID = d.key(root.Get("call_id"), "call_id")
-	items := d.f.List(d.f.Require(root, "a fixture", "answers"), "answers")
+	// An input that is refused needs no answer.
+	items := d.f.List(root.Get("answers"), "answers")
 	if len(items) > maxAnswers {
 		d.f.Report(items[maxAnswers].Pos, "range", "", "a fixture has at most %d answers", maxAnswers)
 		items = items[:maxAnswers]
@@ -52,7 +55,24 @@ func (d decoder) fixture(fx *fixture) {
 		}
 		fx.answers = append(fx.answers, a)
 	}
-	d.want(d.f.Require(root, "a fixture", "want"), &fx.want)
+	w := d.f.Require(root, "a fixture", "want")
+	d.want(w, &fx.want)
+	d.fitsKind(w, fx.want)
+}
+
+// fitsKind holds what a fixture wants to the kind in its file's name, so that
+// the three kinds a contract needs are what they are called. What is hostile
+// may be refused, or be taken without harm.
+func (d decoder) fitsKind(n *strictyaml.Node, w want) {
+	if n == nil || n.Get("ok") == nil || n.Get("ok").Kind != strictyaml.Bool {
+		return
+	}
+	switch kind := kindOf(d.f.Name()); {
+	case kind == "accepted" && !w.ok:
+		d.f.Report(n.Pos, "fixture-kind", "begin the file's name with near-miss, failure or hostile", "the file is called accepted, and the fixture wants a failure")
+	case (kind == "near-miss" || kind == "failure") && w.ok:
+		d.f.Report(n.Pos, "fixture-kind", "begin the file's name with accepted or hostile", "the file is called %s, and the fixture wants a success", kind)
+	}
 }
 
 // instant reads an RFC 3339 time; without one the time of the run counts.
@@ -150,7 +170,9 @@ func (d decoder) body(n *strictyaml.Node, a *answer) {
 			d.f.Report(file.Pos, "file", "", "body_file must lie beside the fixture or below")
 			return
 		}
-		b, err := os.ReadFile(filepath.Join(d.dir, name))
+		path := filepath.Join(d.dir, name)
+		d.bodies[path] = true
+		b, err := os.ReadFile(path)
 		if err != nil || len(b) > maxFixture {
 			d.f.Report(file.Pos, "file", "", "body_file cannot be read or is larger than %d bytes", maxFixture)
 			return
@@ -265,29 +287,36 @@ func (d decoder) sent(n *strictyaml.Node) sent {
 }
 
 // pairs reads the names and values of a query or a form; mappings inside each
-// other become names in brackets, as they are sent.
+// other become names in brackets, as they are sent. A list is the same name
+// several times in a query and numbers in brackets in a form.
 func (d decoder) pairs(n *strictyaml.Node, what string) url.Values {
 	out := url.Values{}
 	if n == nil || !d.f.Is(n, strictyaml.Mapping, what) {
 		return out
 	}
-	var walk func(prefix string, n *strictyaml.Node)
-	walk = func(prefix string, n *strictyaml.Node) {
-		for _, m := range n.Members {
-			name := m.Key
-			if prefix != "" {
-				name = prefix + "[" + m.Key + "]"
-			}
-			switch {
-			case m.Value.Kind == strictyaml.Mapping:
-				walk(name, m.Value)
-			case m.Value.Kind == strictyaml.Bool:
-				out.Add(name, map[bool]string{true: "true", false: "false"}[m.Value.Truth])
-			default:
-				out[name] = append(out[name], d.values(m.Value, what+" "+name)...)
-			}
-		}
+	for _, m := range n.Members {
+		d.pair(out, m.Key, m.Value, what)
 	}
-	walk("", n)
 	return out
+}
+
+func (d decoder) pair(out url.Values, name string, n *strictyaml.Node, what string) {
+	switch {
+	case n.Kind == strictyaml.Mapping:
+		for _, m := range n.Members {
+			d.pair(out, name+"["+m.Key+"]", m.Value, what)
+		}
+	case n.Kind == strictyaml.Sequence && what == "form":
+		for i, it := range n.Items {
+			d.pair(out, name+"["+strconv.Itoa(i)+"]", it, what)
+		}
+	case n.Kind == strictyaml.Sequence:
+		for _, it := range n.Items {
+			d.pair(out, name, it, what)
+		}
+	case n.Kind == strictyaml.Bool:
+		out.Add(name, strconv.FormatBool(n.Truth))
+	default:
+		out[name] = append(out[name], d.values(n, what+" "+name)...)
+	}
 }

@@ -87,13 +87,11 @@ func readFixtures(contracts string, c *actions.Contract) ([]fixture, actions.Pro
 	}
 	var out []fixture
 	var problems actions.Problems
-	for _, e := range entries {
-		ext := filepath.Ext(e.Name())
-		if e.IsDir() || ext != ".yaml" && ext != ".json" || !named(e.Name()) {
-			continue // bodies of body_file lie here too
-		}
-		f, ps := readFixture(filepath.Join(dir, e.Name()))
-		problems = append(problems, ps...)
+	bodies := map[string]bool{}
+	told := map[string]actions.Problems{}
+	for _, path := range fixtureFiles(dir, entries) {
+		f, ps := readFixture(path, bodies)
+		told[path] = ps
 		f.action = c.Action()
 		f.file = f.path
 		if rel, err := filepath.Rel(contracts, f.path); err == nil {
@@ -101,26 +99,48 @@ func readFixtures(contracts string, c *actions.Contract) ([]fixture, actions.Pro
 		}
 		out = append(out, f)
 	}
+	// A body of body_file may lie beside its fixture, under a name like its own.
+	out = slices.DeleteFunc(out, func(f fixture) bool { return bodies[f.path] })
+	for _, f := range out {
+		problems = append(problems, told[f.path]...)
+	}
 	return out, problems
 }
 
-// named says whether a file's name begins with a kind. A YAML file under
-// another name is a mistake that readFixture reports.
-func named(name string) bool {
-	if filepath.Ext(name) == ".yaml" {
-		return true
+// fixtureFiles returns the files that may be fixtures: YAML under any name, so
+// that a wrong name is told, and JSON whose name begins with a kind.
+func fixtureFiles(dir string, entries []os.DirEntry) []string {
+	var out []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch ext := filepath.Ext(e.Name()); {
+		case e.IsDir():
+		case ext == ".yaml" || ext == ".yml", ext == ".json" && kindOf(path) != "":
+			out = append(out, path)
+		}
 	}
-	return slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(name, k) })
+	return out
 }
 
-func readFixture(path string) (fixture, actions.Problems) {
+// kindOf returns the kind that a file's name begins with, "" for none.
+func kindOf(path string) string {
+	for _, k := range kinds {
+		if strings.HasPrefix(filepath.Base(path), k) {
+			return k
+		}
+	}
+	return ""
+}
+
+// readFixture reads one file and adds the files of its bodies to bodies.
+func readFixture(path string, bodies map[string]bool) (fixture, actions.Problems) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fixture{path: path}, actions.Problems{{File: path, Rule: "file", Message: "the file cannot be read: " + err.Error()}}
 	}
-	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path)}
+	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path), bodies: bodies}
 	fx := fixture{path: path}
-	if !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(filepath.Base(path), k) }) {
+	if kindOf(path) == "" {
 		d.f.ReportFile("fixture-kind", "rename it", "a fixture's file name begins with its kind: %s", strings.Join(kinds, ", "))
 	}
 	if d.f.Root() != nil {

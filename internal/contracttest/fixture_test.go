@@ -39,6 +39,9 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 		"set_thing/near-miss-yaml.yaml":   "name: a\nname: b\n",
 		"set_thing/near-miss-file.yaml":   "name: n\ninput: {}\nanswers: [{step: request, status: 200, body_file: ../../../secret}]\nwant: {ok: false, code: X}\n",
 		"set_thing/failure-absent.yaml":   "name: n\ninput: {}\nanswers: [{step: request, status: 200, body_file: none.json}]\nwant: {ok: false, code: NOT_FOUND, data: {}}\n",
+		"get_thing/accepted-none.yaml":    "name: n\ninput: {id: a7}\nwant: {ok: false, code: NOT_FOUND}\n",
+		"get_thing/near-miss-ok.yml":      "name: n\ninput: {id: a7}\nwant: {ok: true, data: {}}\n",
+		"get_thing/failure-ok.json":       "{\"name\": \"n\", \"input\": {}, \"want\": {\"ok\": true, \"data\": {}}}",
 		"set_thing/failure-no-layer.yaml": "name: n\ninput: {}\nanswers: []\nwant: {ok: false, code: NOT_FOUND, layer: schema}\n",
 	})
 	_, err := Run(context.Background(), o)
@@ -69,6 +72,9 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 		"near-miss-file.yaml: body_file must lie beside the fixture",
 		"failure-absent.yaml: body_file cannot be read",
 		"failure-absent.yaml: a failure has no data",
+		"accepted-none.yaml: the file is called accepted, and the fixture wants a failure",
+		"near-miss-ok.yml: the file is called near-miss, and the fixture wants a success",
+		"failure-ok.json: the file is called failure, and the fixture wants a success",
 		"failure-no-layer.yaml: only INVALID_RESPONSE has a layer",
 	} {
 		if !strings.Contains(text, want) {
@@ -85,14 +91,32 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 func TestBodyFileAndSeveralLines(t *testing.T) {
 	o := write(t, map[string]string{
 		"get_thing/accepted.yaml": "name: n\ninput: {id: a7}\nanswers: [{step: request, status: 200, headers: {Content-Type: application/json, Link: [a, b]}, body_file: bodies/one.json}]\nwant: {ok: true, data: {id: a7}}\n",
+		// A body may have a fixture's name; the two kinds of YAML names and JSON are fixtures.
+		"get_thing/accepted-two.yml":       "name: n\ninput: {id: a7}\nanswers: [{step: request, status: 200, headers: {Content-Type: application/json}, body_file: accepted-two-body.json}]\nwant: {ok: true, data: {id: a7}}\n",
+		"get_thing/accepted-two-body.json": `{"id":"a7"}`,
+		"get_thing/hostile-input.json":     `{"name": "n", "input": {"id": "/"}, "want": {"ok": false, "code": "INVALID_ARGUMENT", "sent": []}}`,
 	})
 	dir := filepath.Join(o.Contracts, "get_thing", "fixtures", "bodies")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "one.json"), []byte(`{"id":"a7"}`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	rep, err := Run(context.Background(), o)
-	if err != nil || !rep.OK() {
+	if err != nil || !rep.OK() || len(rep.Cases) != 3 {
 		t.Errorf("%v %+v", err, rep)
+	}
+}
+
+// A form is written in a fixture in the shape that the contract gives it, or as
+// the names that leave.
+func TestFormShapes(t *testing.T) {
+	f := strictyaml.Parse("x.yaml", []byte("{a: [1, {b: true}, [x]], 'c[d]': e, q: {r: [s, t]}}"), strictyaml.Limits{Bytes: 1 << 10})
+	d := decoder{f: f}
+	if got := d.pairs(f.Root(), "form").Encode(); got != "a%5B0%5D=1&a%5B1%5D%5Bb%5D=true&a%5B2%5D%5B0%5D=x&c%5Bd%5D=e&q%5Br%5D%5B0%5D=s&q%5Br%5D%5B1%5D=t" {
+		t.Error(got)
+	}
+	f = strictyaml.Parse("x.yaml", []byte("{a: [1, true]}"), strictyaml.Limits{Bytes: 1 << 10})
+	if got := (decoder{f: f}).pairs(f.Root(), "query").Encode(); got != "a=1&a=true" {
+		t.Error(got)
 	}
 }
 
@@ -119,9 +143,9 @@ func TestRunRefusals(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	o := write(t, map[string]string{
-		"get_thing/accepted.yaml":       whole,
-		"get_thing/near-miss-path.yaml": strings.Replace(whole, "/api/things", "/things", 1),
-		"get_thing/hostile-note.yaml":   strings.NewReplacer(`hello"}`, `\u001b[2J${credential}"}`, "data: {id: a7}", "data: {id: b8}").Replace(whole),
+		"get_thing/accepted.yaml":     whole,
+		"get_thing/hostile-path.yaml": strings.Replace(whole, "/api/things", "/things", 1),
+		"get_thing/hostile-note.yaml": strings.NewReplacer(`hello"}`, `\u001b[2J${credential}"}`, "data: {id: a7}", "data: {id: b8}").Replace(whole),
 	})
 	o.Parallel = 1
 	rep, err := Run(context.Background(), o)
@@ -134,7 +158,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, want := range []string{
 		"ok    get_thing/fixtures/accepted.yaml",
-		"FAIL  get_thing/fixtures/near-miss-path.yaml",
+		"FAIL  get_thing/fixtures/hostile-path.yaml",
 		"                want        got\n  sent[0].path  /things/a7  /api/things/a7",
 		"decided by the layer echo",
 		"3 fixtures, 2 failed",

@@ -115,7 +115,7 @@ func playAll(t *testing.T, action string, fixtures map[string]string) map[string
 	t.Helper()
 	files, names := map[string]string{}, map[string]string{}
 	for name, text := range fixtures {
-		file := fmt.Sprintf("accepted-%d.yaml", len(files))
+		file := fmt.Sprintf("hostile-%d.yaml", len(files))
 		files[action+"/"+file], names[file] = text, name
 	}
 	rep, err := Run(context.Background(), write(t, files))
