@@ -318,6 +318,7 @@ func (d *draft) timeCheck(m strictyaml.Member) {
 			d.bad(at.Pos, "check", "", "%s looks at a member of the result", m.Key)
 			ok = false
 		}
+		ok = ok && d.isResultTime(at, m.Key)
 	}
 	if m.Key == "fresh" {
 		w, good := d.f.Duration(d.f.Require(m.Value, m.Key, "within"), "within", time.Second, maxFresh)

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strings"
 	"time"
+
+	"chatelaine/internal/actions/strictyaml"
 )
 
 // maxShift bounds what add_seconds moves a time by: a century, in seconds.
@@ -102,4 +104,15 @@ func (d *draft) valueSchema(path string, sc scope) map[string]any {
 		s, _, _ = d.in.property(s, rest)
 	}
 	return s
+}
+
+// isResultTime wants a member that the result schema holds to a real time, so
+// that the check cannot fail for every answer.
+func (d *draft) isResultTime(at *strictyaml.Node, check string) bool {
+	s, _, _ := d.resultView.property(d.c.resultDoc, strings.TrimPrefix(at.Text, "result."))
+	if s["format"] == "date-time" {
+		return true
+	}
+	d.bad(at.Pos, "check", "write format: date-time in the result, and time: in the pick where the answer has another form", "%s compares times, and %s is none", check, at.Text)
+	return false
 }

@@ -22,7 +22,7 @@ func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
 	problems := slices.Clone(s.f.Problems())
 	dirs, err := contractDirs(contractsDir)
 	if err != nil {
-		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error()})
+		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error(), Hint: "name the folder that holds the contract folders"})
 		return nil, problems.Sort()
 	}
 	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists, keys: s.keys}

@@ -68,7 +68,13 @@ func writeSlips(t *testing.T, path, head string, slips []slip) {
 func refusals(t *testing.T, path string, try func(s slip) Problems) {
 	head, slips := readSlips(t, path)
 	for i, s := range slips {
-		got := told(try(s))
+		ps := try(s)
+		got := told(ps)
+		for _, p := range ps {
+			if p.Hint == "" || p.Line == 0 {
+				t.Errorf("%s: no way out or no place: %v", s.name, p)
+			}
+		}
 		if *update {
 			slips[i].want = got
 			continue

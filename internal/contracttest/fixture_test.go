@@ -82,8 +82,8 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 		}
 	}
 	for _, p := range ps {
-		if p.Line == 0 && p.Rule != "fixture-kind" {
-			t.Errorf("without a line: %+v", p)
+		if p.Line == 0 && p.Rule != "fixture-kind" || p.Hint == "" {
+			t.Errorf("without a line or a hint: %+v", p)
 		}
 	}
 }

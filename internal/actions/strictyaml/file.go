@@ -37,13 +37,13 @@ func (f *File) Report(at Pos, rule, hint, format string, args ...any) {
 	}
 	f.problems = append(f.problems, Problem{
 		File: f.name, Line: at.Line, Column: at.Column, Rule: rule,
-		Message: fmt.Sprintf(format, args...), Hint: hint, Excerpt: excerpt,
+		Message: fmt.Sprintf(format, args...), Hint: hintOr(hint, rule), Excerpt: excerpt,
 	})
 }
 
 // ReportFile adds a problem that belongs to no line.
 func (f *File) ReportFile(rule, hint, format string, args ...any) {
-	f.problems = append(f.problems, Problem{File: f.name, Rule: rule, Message: fmt.Sprintf(format, args...), Hint: hint})
+	f.problems = append(f.problems, Problem{File: f.name, Rule: rule, Message: fmt.Sprintf(format, args...), Hint: hintOr(hint, rule)})
 }
 
 // Is checks a node's kind and reports another one; what names the value in the
