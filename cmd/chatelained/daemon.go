@@ -117,7 +117,7 @@ func (d *daemon) joinGateway(set *actions.Set) {
 	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	d.gateway = gateway.New(gateway.Deps{
 		Set: set, Vault: linePort{d.vault}, Executor: d.exec, Ledger: d.ledger, Sessions: d.sessions,
-		Desk: d.desk, Log: d.record, Metrics: gateway.NewMetrics(d.metrics), Logger: d.log, BootID: bootID(),
+		Desk: d.desk, Log: d.record, Metrics: gateway.NewMetrics(d.metrics), Logger: d.log,
 		Limits: gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget, Answer: d.config.AnswerBytes},
 	})
 	d.gateway.RegisterState(d.metrics)

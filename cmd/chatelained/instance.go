@@ -44,15 +44,6 @@ func machineID() string {
 	return ""
 }
 
-// bootID names this run of the machine; monotonic times count within it.
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
-
 func (i instance) write(state string) error {
 	b, err := json.Marshal(i)
 	if err != nil {

@@ -190,6 +190,10 @@ func TestAttacksOnFiles(t *testing.T) {
 			edit(t, d, names[1], func([]byte) []byte { b, _ := os.ReadFile(path(other, 1)); return b })
 		}, seq(1), "chain value"},
 		{"segment renamed", func(d string) { move(path(d, 1), filepath.Join(d, segmentName(seq(1)+1))) }, seq(1), "are missing"},
+		{"newest segment hidden as 0", func(d string) { move(path(d, len(names)-1), filepath.Join(d, segmentName(0))) }, 1, "named 0"},
+		{"newest segment hidden as 99…", func(d string) {
+			move(path(d, len(names)-1), filepath.Join(d, "seg-"+strings.Repeat("9", seqDigits)+".alog"))
+		}, seq(len(names) - 1), "are missing"},
 		{"segment emptied", func(d string) { os.Truncate(path(d, 1), 0) }, seq(1), "SEGMENT"},
 		{"newest segment emptied", func(d string) { os.Truncate(path(d, len(names)-1), 0) }, seq(len(names) - 1), "SEGMENT"},
 		{"newest segment all zeros", func(d string) {

@@ -52,7 +52,9 @@ func segmentName(seq uint64) string {
 	return fmt.Sprintf("%s%0*d%s", segmentPrefix, seqDigits, seq, segmentSuffix)
 }
 
-// segmentSeq reads the first sequence from a segment's file name.
+// segmentSeq reads the first sequence from a segment's file name. Any 20 digits
+// have the form, also those that no segment can begin with: a file hidden under
+// such a name is then met, and named, instead of passed over.
 func segmentSeq(name string) (uint64, bool) {
 	digits, ok := strings.CutPrefix(name, segmentPrefix)
 	if !ok {
@@ -61,8 +63,8 @@ func segmentSeq(name string) (uint64, bool) {
 	if digits, ok = strings.CutSuffix(digits, segmentSuffix); !ok || len(digits) != seqDigits {
 		return 0, false
 	}
-	seq, err := strconv.ParseUint(digits, 10, 64)
-	return seq, err == nil && seq > 0
+	seq, err := strconv.ParseUint(digits, 10, 64) // out of range: the largest
+	return seq, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // listSegments gives the names of the folder's segments in order. Other files

@@ -4,40 +4,59 @@ import "time"
 
 // Activity is one call as the activity journal shows it.
 type Activity struct {
-	CallID, SessionID, Actor, Action, Target string
-	Decision, Rule, Status                   string
-	Started, Ended                           time.Time
-	FirstSeq, LastSeq                        uint64
-	Intents, Answers                         int
-	Unresolved                               bool // an intent without an outcome: it may have happened
-	Detail                                   map[string]any
+	CallID     string         `json:"call_id"`
+	SessionID  string         `json:"session_id"`
+	Actor      string         `json:"actor"`
+	Action     string         `json:"action"`
+	Target     string         `json:"target"`
+	Decision   string         `json:"decision"`
+	Rule       string         `json:"rule"`
+	Status     string         `json:"status"`
+	Started    time.Time      `json:"started"`
+	Ended      time.Time      `json:"ended,omitzero"`
+	FirstSeq   uint64         `json:"first_seq"`
+	LastSeq    uint64         `json:"last_seq"`
+	Intents    int            `json:"intents"`
+	Answers    int            `json:"answers"`
+	Unresolved bool           `json:"unresolved"` // an intent without an outcome: it may have happened
+	Detail     map[string]any `json:"detail"`
 }
 
 // SessionEntry is one session as the session journal shows it.
 type SessionEntry struct {
-	SessionID, Actor, Status string
-	Opened, Closed           time.Time
-	Decisions                []Decision
-	Calls                    []CallRef
-	Denied                   int
-	Detail                   map[string]any
+	SessionID string         `json:"session_id"`
+	Actor     string         `json:"actor"`
+	Status    string         `json:"status"`
+	Opened    time.Time      `json:"opened"`
+	Closed    time.Time      `json:"closed,omitzero"`
+	Decisions []Decision     `json:"decisions"`
+	Calls     []CallRef      `json:"calls"`
+	Denied    int            `json:"denied"`
+	Detail    map[string]any `json:"detail"`
 }
 
 // Decision is one yes or no inside a session.
 type Decision struct {
-	Seq                        uint64
-	At                         time.Time
-	By, Decision, Rule, CallID string
+	Seq      uint64    `json:"seq"`
+	At       time.Time `json:"at"`
+	By       string    `json:"by"`
+	Decision string    `json:"decision"`
+	Rule     string    `json:"rule"`
+	CallID   string    `json:"call_id"`
 }
 
 // CallRef points from a session to a call.
-type CallRef struct{ CallID, Action, Status string }
+type CallRef struct {
+	CallID string `json:"call_id"`
+	Action string `json:"action"`
+	Status string `json:"status"`
+}
 
 // ActivityJournal folds events, in order of sequence, into one entry a call,
 // in order of the calls' first events. Events without a call id are not in it.
 func ActivityJournal(evs []Event) []Activity {
 	index := map[string]int{}
-	var out []Activity
+	out := []Activity{}
 	for i := range evs {
 		ev := &evs[i]
 		if ev.CallID == "" {
@@ -86,7 +105,7 @@ func (a *Activity) fold(ev *Event) {
 // in it.
 func SessionJournal(evs []Event) []SessionEntry {
 	index := map[string]int{}
-	var out []SessionEntry
+	out := []SessionEntry{}
 	for i := range evs {
 		ev := &evs[i]
 		if ev.SessionID == "" {
@@ -96,7 +115,7 @@ func SessionJournal(evs []Event) []SessionEntry {
 		if !ok {
 			at = len(out)
 			index[ev.SessionID] = at
-			out = append(out, SessionEntry{SessionID: ev.SessionID, Opened: ev.Wall, Status: "open", Detail: map[string]any{}})
+			out = append(out, SessionEntry{SessionID: ev.SessionID, Opened: ev.Wall, Status: "open", Decisions: []Decision{}, Calls: []CallRef{}, Detail: map[string]any{}})
 		}
 		out[at].fold(ev)
 	}

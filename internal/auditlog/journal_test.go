@@ -45,7 +45,8 @@ func TestJournals(t *testing.T) {
 	if sessions[1].Status != "open" {
 		t.Errorf("%+v", sessions[1])
 	}
-	if ActivityJournal(nil) != nil || SessionJournal(nil) != nil {
+	// Never nil: programs read these as JSON lists.
+	if a, s := ActivityJournal(nil), SessionJournal(nil); a == nil || s == nil || len(a)+len(s) != 0 {
 		t.Error("folds of nothing")
 	}
 }

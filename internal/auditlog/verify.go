@@ -84,6 +84,8 @@ func (s *scanner) scanNamed(dir, name string, newest bool) (*broken, error) {
 func (s *scanner) checkName(name string) *broken {
 	seq, _ := segmentSeq(name)
 	switch {
+	case seq == 0:
+		return &broken{seq: 1, reason: "sequences begin at 1, the file is named 0"}
 	case !s.started:
 		s.next = seq
 	case seq > s.next:

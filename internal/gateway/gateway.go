@@ -73,7 +73,6 @@ type Deps struct {
 	Metrics  *Metrics
 	Logger   *slog.Logger
 	Limits   Limits
-	BootID   string
 }
 
 // Gateway runs calls. It is safe for concurrent use.
@@ -89,7 +88,6 @@ type Gateway struct {
 	metrics  *Metrics
 	logger   *slog.Logger
 	limits   Limits
-	bootID   string
 	started  time.Time
 
 	lives    lives
@@ -111,7 +109,7 @@ func New(d Deps) *Gateway {
 	g := &Gateway{
 		vault: d.Vault, exec: d.Executor, ledger: d.Ledger, sessions: d.Sessions,
 		desk: d.Desk, log: d.Log, metrics: d.Metrics, logger: d.Logger,
-		limits: d.Limits.withDefaults(), bootID: d.BootID, started: time.Now(),
+		limits: d.Limits.withDefaults(), started: time.Now(),
 	}
 	if g.logger == nil {
 		g.logger = slog.New(slog.DiscardHandler)

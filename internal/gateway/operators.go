@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"chatelaine/internal/actions"
@@ -15,8 +16,8 @@ import (
 // Record appends an operator's decision to the record and waits until it is
 // durable: a widening that cannot be recorded does not happen.
 func (g *Gateway) Record(ctx context.Context, decision, subject, by string, detail map[string]any) error {
-	e := g.event("config")
-	e.Actor, e.Decision, e.Target, e.Detail = by, decision, subject, detail
+	e := g.decisionEvent(decision, subject, by)
+	e.Detail = detail
 	if _, err := g.log.Append(e).Wait(ctx); err != nil {
 		return fault.New(fault.AuditUnavailable, err)
 	}
@@ -27,11 +28,23 @@ func (g *Gateway) Record(ctx context.Context, decision, subject, by string, deta
 // Note appends an operator's narrowing act without waiting: a denial or a lock
 // must work even where the record does not.
 func (g *Gateway) Note(decision, subject, by string) {
-	e := g.event("config")
-	e.Actor, e.Decision, e.Target = by, decision, subject
-	g.log.Append(e)
+	g.log.Append(g.decisionEvent(decision, subject, by))
 	g.logger.Info("operator decision", "decision", decision, "subject", subject, "by", by)
 }
+
+// decisionEvent says who decided what. What is about a session belongs to that
+// session's journal.
+func (g *Gateway) decisionEvent(decision, subject, by string) auditlog.Event {
+	e := g.event("config")
+	e.Actor, e.Decision, e.Target = by, decision, subject
+	if strings.HasPrefix(decision, aboutSession) {
+		e.SessionID = subject
+	}
+	return e
+}
+
+// aboutSession begins the decisions whose subject is a session.
+const aboutSession = "session."
 
 // CallInfo is one call as the ledger knows it.
 type CallInfo = ledger.Info
@@ -144,7 +157,7 @@ func (g *Gateway) Counts() (running, unresolved int) { return g.ledger.Counts() 
 // so that a vendor that drifts is seen in one look.
 func (g *Gateway) Rejections() []RejectionCount {
 	at := map[RejectionCount]int{}
-	var out []RejectionCount
+	out := []RejectionCount{}
 	for _, e := range g.log.Recent() {
 		if e.Type != "outcome" || e.Status != string(fault.InvalidResponse) {
 			continue

@@ -11,14 +11,14 @@ import (
 	"chatelaine/internal/fault"
 )
 
-// event begins every event of the record: an id of its own and the three clocks.
+// event begins every event of the record: an id of its own and the wall's time.
+// The record adds the boot's clock, which goes on over a restart of the daemon.
 func (g *Gateway) event(kind string) auditlog.Event {
 	var id [12]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	return auditlog.Event{
 		EventID: "evt_" + base64.RawURLEncoding.EncodeToString(id[:]),
-		Type:    kind, Wall: time.Now().UTC(), BootID: g.bootID,
-		Mono: int64(time.Since(g.started)),
+		Type:    kind, Wall: time.Now().UTC(),
 	}
 }
 

@@ -97,6 +97,9 @@ func (a *API) authorize(c *call) (any, error) {
 		return nil, err
 	}
 	id := idParam(c)
+	if _, ok := a.sessions.Get(id); !ok {
+		return nil, notFound("no such session")
+	}
 	permits, pins := a.g.Permits()
 	if err := a.g.Record(c.r.Context(), "session.authorize", id, c.by, map[string]any{"permits": len(permits)}); err != nil {
 		return nil, err
