@@ -38,7 +38,15 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "chatelained")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	// As it is shipped: without cgo. A race test drives a race build, whose
+	// unlock takes no longer (argon2id is assembly on the machines we test on).
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if raceEnabled {
+		cmd.Args = []string{"go", "build", "-race", "-o", path, "."}
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
@@ -61,6 +69,7 @@ type home struct {
 	log    *logBuffer
 	proc   *exec.Cmd
 	up     *upstream.Server
+	env    []string // added to the daemon's environment
 }
 
 // logBuffer collects what daemons of one home wrote.
@@ -168,6 +177,7 @@ func (h *home) command(args []string, fds ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(path, append([]string{"--config", h.places.Config, "--state", h.places.State, "--runtime", h.places.Runtime}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+h.dir)
+	cmd.Env = append(cmd.Env, h.env...)
 	for _, text := range fds {
 		r, w, err := os.Pipe()
 		if err != nil {

@@ -1,0 +1,6 @@
+//go:build !race
+
+package main_test
+
+// raceEnabled says whether this test was built with -race; the daemon is then too.
+const raceEnabled = false
