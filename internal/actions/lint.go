@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"chatelaine/internal/actions/strictyaml"
@@ -177,6 +178,9 @@ func (l *linter) listed() {
 	}
 }
 
+// maxFixtureFile is what playing a fixture reads too.
+const maxFixtureFile = 4 << 20
+
 // fixtureKinds are what a fixture's file name begins with.
 var fixtureKinds = []string{"accepted", "near-miss", "failure", "hostile"}
 
@@ -188,16 +192,21 @@ func (l *linter) fixtures() {
 	have := map[string]bool{}
 	var shows []fixtureAnswer
 	for _, e := range entries {
-		for _, k := range fixtureKinds {
-			if !e.IsDir() && strings.HasPrefix(e.Name(), k) && (strings.HasSuffix(e.Name(), ".yaml") || strings.HasSuffix(e.Name(), ".yml")) {
-				have[k] = true
-				shows = append(shows, readAnswers(filepath.Join(dir, e.Name()))...)
-			}
+		ext := filepath.Ext(e.Name())
+		i := slices.IndexFunc(fixtureKinds, func(k string) bool { return strings.HasPrefix(e.Name(), k) })
+		if e.IsDir() || i < 0 || ext != ".yaml" && ext != ".yml" && ext != ".json" {
+			continue
 		}
+		want, answers := readFixture(filepath.Join(dir, e.Name()))
+		// A file that is called accepted and wants a failure accepts nothing.
+		if want != nil && want.Truth == (fixtureKinds[i] == "accepted") {
+			have[fixtureKinds[i]] = true
+		}
+		shows = append(shows, answers...)
 	}
 	for _, k := range fixtureKinds[:3] {
 		if !have[k] {
-			l.say("fixtures", l.c.places.root, "add fixtures/"+k+"-….yaml", "there is no fixture of the kind %s", k)
+			l.say("fixtures", l.c.places.root, "add fixtures/"+k+"-….yaml with want: {ok: "+strconv.FormatBool(k == "accepted")+", …}", "there is no fixture of the kind %s", k)
 		}
 	}
 	for i, r := range l.c.request.rows {
@@ -226,20 +235,25 @@ func (a fixtureAnswer) shows(r validate.RowSpec) bool {
 	return slices.Contains(codes, a.code)
 }
 
-func readAnswers(path string) []fixtureAnswer {
-	root := readFile(path, strictyaml.Limits{Bytes: 1 << 20}).Root()
-	var out []fixtureAnswer
-	code := root.Get("want").Get("code")
-	answers := root.Get("answers")
+// readFixture returns want.ok, nil for a file that is no fixture (a body lies
+// here too) or cannot be read, and what it shows. Its mistakes are told where
+// it is played.
+func readFixture(path string) (ok *strictyaml.Node, shows []fixtureAnswer) {
+	root := readFile(path, strictyaml.Limits{Bytes: maxFixtureFile}).Root()
+	want := root.Get("want")
+	if ok = want.Get("ok"); ok == nil || ok.Kind != strictyaml.Bool {
+		return nil, nil
+	}
+	code, answers := want.Get("code"), root.Get("answers")
 	if answers == nil || code == nil {
-		return nil
+		return ok, nil
 	}
 	for _, a := range answers.Items {
-		if st, ok := intOf(a.Get("status").Value()); ok {
-			out = append(out, fixtureAnswer{st, code.Text})
+		if st, is := intOf(a.Get("status").Value()); is {
+			shows = append(shows, fixtureAnswer{st, code.Text})
 		}
 	}
-	return out
+	return ok, shows
 }
 
 // signed wants evidence that is about this call: an old statement about

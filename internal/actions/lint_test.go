@@ -115,6 +115,25 @@ func TestLintRules(t *testing.T) {
 	}
 }
 
+// A kind is what its fixtures want, not only what they are called; both YAML
+// names and JSON count, and bodies do not.
+func TestFixtureKinds(t *testing.T) {
+	const ok, no = "want: {ok: true}\n", "want: {ok: false, code: INVALID_RESPONSE}\n"
+	none := func(k string) string { return "1:1 fixtures there is no fixture of the kind " + k }
+	for name, c := range map[string]struct {
+		fixtures map[string]string
+		want     []string
+	}{
+		"other names":    {map[string]string{"accepted.yml": ok, "near-miss-x.json": `{"want": {"ok": false}}`, "failure.yaml": no}, nil},
+		"turned round":   {map[string]string{"accepted.yaml": no, "near-miss.yaml": ok, "failure.yaml": ok}, []string{none("accepted"), none("near-miss"), none("failure")}},
+		"bodies":         {map[string]string{"accepted.json": `{"id": 1}`, "near-miss.yaml": no, "failure.yaml": no, "failure-x.txt": no}, []string{none("accepted")}},
+		"unreadable":     {map[string]string{"accepted.yaml": "want: {ok: [", "near-miss.yaml": no, "failure.yaml": no}, []string{none("accepted")}},
+		"hostile either": {map[string]string{"accepted.yaml": ok, "near-miss.yaml": no, "failure.yaml": no, "hostile-a.yaml": ok, "hostile-b.yaml": no}, nil},
+	} {
+		same(t, name, lint(t, goodSite, shownContract(t), c.fixtures), c.want)
+	}
+}
+
 // A rule set aside is silent in the lint and shown on the card.
 func TestExceptions(t *testing.T) {
 	contract := edit(t, shownContract(t), "failures:\n", "exceptions: [{rule: fixtures, because: the vendor has no sandbox}]\nfailures:\n")

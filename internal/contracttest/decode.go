@@ -55,24 +55,7 @@ func (d decoder) fixture(fx *fixture) {
 		}
 		fx.answers = append(fx.answers, a)
 	}
-	w := d.f.Require(root, "a fixture", "want")
-	d.want(w, &fx.want)
-	d.fitsKind(w, fx.want)
-}
-
-// fitsKind holds what a fixture wants to the kind in its file's name, so that
-// the three kinds a contract needs are what they are called. What is hostile
-// may be refused, or be taken without harm.
-func (d decoder) fitsKind(n *strictyaml.Node, w want) {
-	if n == nil || n.Get("ok") == nil || n.Get("ok").Kind != strictyaml.Bool {
-		return
-	}
-	switch kind := kindOf(d.f.Name()); {
-	case kind == "accepted" && !w.ok:
-		d.f.Report(n.Pos, "fixture-kind", "begin the file's name with near-miss, failure or hostile", "the file is called accepted, and the fixture wants a failure")
-	case (kind == "near-miss" || kind == "failure") && w.ok:
-		d.f.Report(n.Pos, "fixture-kind", "begin the file's name with accepted or hostile", "the file is called %s, and the fixture wants a success", kind)
-	}
+	d.want(d.f.Require(root, "a fixture", "want"), &fx.want)
 }
 
 // instant reads an RFC 3339 time; without one the time of the run counts.
