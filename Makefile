@@ -22,10 +22,10 @@ STATICCHECK_VERSION := v0.8.2
 STATICCHECK := .tools/staticcheck-$(STATICCHECK_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check fuzz bench clean
+.PHONY: help build demo test check fuzz conformance mutate bench clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## bin/chatelaine and bin/chatelained
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/chatelaine ./cmd/chatelained
@@ -46,6 +46,13 @@ check: $(STATICCHECK) ## gofmt, vet, staticcheck and the race tests
 
 fuzz: ## every fuzz target for FUZZ_LONG each
 	scripts/fuzz.sh $(FUZZ_LONG) ./...
+
+conformance: ## public suites for JSON Schema and JSON, cost of the worst answers (UPDATE=-update writes the tables of docs/conformance.md)
+	go vet -tags conformance ./internal/validate/conformance
+	go test -tags conformance -count=1 ./internal/validate/conformance $(UPDATE)
+
+mutate: ## every check of internal/validate off, one at a time: which test turns red (UPDATE=-write writes the table)
+	go run ./internal/validate/conformance/mutate $(UPDATE)
 
 bench: ## every benchmark, no tests
 	go test -run '^$$' -bench . -benchmem ./...
