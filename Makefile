@@ -14,6 +14,8 @@ TEST_TIMEOUT ?= 15m
 # Long enough to meet every seed and some thousand mutations.
 FUZZ_BRIEF ?= 5s
 FUZZ_LONG ?= 5m
+# For each of three answers; a median of some hundred turns of the largest.
+BENCH_BOUNDARY ?= 10s
 # What reads strangers' bytes first: the strict parser, the contract loader and
 # the path builder.
 FUZZ_FIRST := ./internal/validate/... ./internal/actions/...
@@ -22,10 +24,10 @@ STATICCHECK_VERSION := v0.8.2
 STATICCHECK := .tools/staticcheck-$(STATICCHECK_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check fuzz conformance mutate bench clean
+.PHONY: help build demo test check fuzz conformance mutate bench bench-boundary clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## bin/chatelaine and bin/chatelained
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/chatelaine ./cmd/chatelained
@@ -56,6 +58,9 @@ mutate: ## every check of internal/validate off, one at a time: which test turns
 
 bench: ## every benchmark, no tests
 	go test -run '^$$' -bench . -benchmem ./...
+
+bench-boundary: ## what one answer costs from bytes to proof, against the strict parse and both engines alone
+	go test -count=1 -run '^Test(BoundaryTable|MemoryOf|TimeIs)' -v ./internal/validate -boundary $(BENCH_BOUNDARY)
 
 clean: ## what the targets above have made
 	rm -rf bin .tools

@@ -252,7 +252,7 @@ func (c chosen) expect() (fitted, *Rejection) {
 		return fitted{}, no
 	}
 	if c.row.expect != nil {
-		if v := c.row.expect.Validate(c.from.value); v != nil {
+		if v := c.row.expect.validateParsed(c.from.value); v != nil {
 			return fitted{}, c.violation(LayerSchema, v)
 		}
 	}

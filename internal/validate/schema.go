@@ -146,11 +146,29 @@ func (s *Schema) Validate(v any) *Violation {
 // both engines accept v. When the engines disagree the first one says so.
 func (s *Schema) Violations(v any, max int) []Violation {
 	if s == nil || s.first == nil || s.second == nil {
-		return []Violation{{Rule: "not-compiled", Message: "there is no compiled schema", Reason: "cannot be checked"}}
+		return []Violation{{Rule: ruleNotCompiled, Message: "there is no compiled schema", Reason: "cannot be checked"}}
 	}
 	if !isParsed(v, 0) {
-		return []Violation{{Rule: "value-type", Message: "holds a Go value that the parser does not make", Reason: "cannot be checked"}}
+		return []Violation{{Rule: ruleValueType, Message: "holds a Go value that the parser does not make", Reason: "cannot be checked"}}
 	}
+	return s.ask(v, max)
+}
+
+// validateParsed is Validate for a value that this package has just parsed, so
+// that a large body is not walked once more.
+func (s *Schema) validateParsed(v any) *Violation {
+	if s == nil || s.first == nil || s.second == nil {
+		return s.Validate(v)
+	}
+	found := s.ask(v, 1)
+	if len(found) == 0 {
+		return nil
+	}
+	return &found[0]
+}
+
+// ask puts v to both engines.
+func (s *Schema) ask(v any, max int) []Violation {
 	found, firstOK := runFirst(s.first, v)
 	secondOK := runSecond(s.second, v)
 	if firstOK && secondOK {
@@ -181,7 +199,7 @@ func differ(found []Violation, firstOK bool) Violation {
 func runFirst(s *first.Schema, v any) (found []Violation, ok bool) {
 	defer func() {
 		if recover() != nil {
-			found, ok = []Violation{{Rule: "engine-panic", Message: "the first engine panicked", Reason: "cannot be checked"}}, false
+			found, ok = []Violation{{Rule: ruleEnginePanic, Message: "the first engine panicked", Reason: "cannot be checked"}}, false
 		}
 	}()
 	err := s.Validate(v)
@@ -193,7 +211,7 @@ func runFirst(s *first.Schema, v any) (found []Violation, ok bool) {
 		found = collect(ve, nil)
 	}
 	if len(found) == 0 {
-		found = []Violation{{Rule: "engine-error", Message: "the first engine gave no reason", Reason: "does not fit"}}
+		found = []Violation{{Rule: ruleEngineError, Message: "the first engine gave no reason", Reason: "does not fit"}}
 	}
 	return found, false
 }

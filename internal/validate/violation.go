@@ -12,8 +12,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// ruleDiffer is the rule of a violation over which the engines disagree.
-const ruleDiffer = "engines-differ"
+// The rules of a violation that are no keyword. Their ids are stable.
+const (
+	ruleDiffer      = "engines-differ"
+	rulePlainFalse  = "false-schema"
+	ruleEnginePanic = "engine-panic"
+	ruleEngineError = "engine-error"
+	ruleNotCompiled = "not-compiled"
+	ruleValueType   = "value-type"
+)
 
 // Violation says where and how a value breaks a schema. Its words are ours,
 // made from the kind of violation and its places; no engine's text is used,
@@ -82,7 +89,7 @@ func falseRule(path string) string {
 			return last
 		}
 	}
-	return "false-schema"
+	return rulePlainFalse
 }
 
 // fragment is the pointer within the schema document; only its author writes it.
