@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"chatelaine/internal/durable"
@@ -128,10 +131,43 @@ func (d *Desk) takeLocked(op Operation, id string) (Challenge, error) {
 		return Challenge{}, ErrNewChallenge // not used up: it was never this one's
 	}
 	delete(d.challenges, id)
-	if c.op.Digest != op.Digest || d.clock.Over(c.life) {
+	if d.clock.Over(c.life) {
 		return Challenge{}, ErrNewChallenge
 	}
+	if c.op.Digest != op.Digest {
+		return Challenge{}, differs(c.op.Parts, op.Parts)
+	}
 	return c.Challenge, nil
+}
+
+// partsTold bounds what one refusal names.
+const partsTold = 5
+
+// differs is ErrNewChallenge that names the parts which are not what they were
+// when the challenge was issued.
+func differs(was, is []Part) error {
+	names := changedParts(was, is)
+	if len(names) == 0 {
+		return ErrNewChallenge
+	}
+	told := strings.Join(names[:min(len(names), partsTold)], ", ")
+	if more := len(names) - partsTold; more > 0 {
+		told += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Errorf("not what the challenge was issued for: %s; look again: %w", told, ErrNewChallenge)
+}
+
+// changedParts are the names of what is on one side only or differs, each once.
+func changedParts(was, is []Part) []string {
+	var names []string
+	for _, pair := range [2][2][]Part{{was, is}, {is, was}} {
+		for _, p := range pair[0] {
+			if !slices.Contains(pair[1], p) && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
 }
 
 // Prove checks a proof for a widening operation other than a card. It says yes

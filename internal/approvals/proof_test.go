@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,8 +115,8 @@ func TestChallengeBinds(t *testing.T) {
 	seen := map[[32]byte]string{base: "base"}
 	for name, got := range map[string][32]byte{
 		"daemon":  bind("daemon2", op, "act_1", "ann", []byte("nonce"), at),
-		"kind":    bind("daemon", Operation{"approv", "eapr_1", op.Digest}, "act_1", "ann", []byte("nonce"), at),
-		"subject": bind("daemon", Operation{"approve", "apr_2", op.Digest}, "act_1", "ann", []byte("nonce"), at),
+		"kind":    bind("daemon", Operation{Kind: "approv", Subject: "eapr_1", Digest: op.Digest}, "act_1", "ann", []byte("nonce"), at),
+		"subject": bind("daemon", Operation{Kind: "approve", Subject: "apr_2", Digest: op.Digest}, "act_1", "ann", []byte("nonce"), at),
 		"digest":  bind("daemon", Operation{Kind: "approve", Subject: "apr_1"}, "act_1", "ann", []byte("nonce"), at),
 		"call":    bind("daemon", op, "act_2", "ann", []byte("nonce"), at),
 		"moved":   bind("daemon", op, "act_1a", "nn", []byte("nonce"), at),
@@ -169,5 +170,31 @@ func TestBounds(t *testing.T) {
 	_ = d.Cards()
 	if len(d.closed) > closedMax || len(d.cards) > closedMax+defaultPerSession+1 {
 		t.Fatalf("%d closed cards of %d", len(d.closed), len(d.cards))
+	}
+}
+
+// TestProveNamesWhatDiffers: a proof for something that has changed says what,
+// and its challenge is used up.
+func TestProveNamesWhatDiffers(t *testing.T) {
+	d := newDesk(Options{})
+	part := func(name string, b byte) Part { return Part{Name: name, Digest: [32]byte{b}} }
+	issued := Operation{Kind: "reload", Digest: [32]byte{1}, Parts: []Part{part("the request", 1), part("deploy_release", 1), part("gone", 1)}}
+	for want, parts := range map[string][]Part{
+		"not what the challenge was issued for: deploy_release, gone, new; look again": {part("the request", 1), part("deploy_release", 2), part("new", 1)},
+		"the request": {part("the request", 2), part("deploy_release", 1), part("gone", 1)},
+		"the request, deploy_release, gone, b, c and 1 more": {part("b", 1), part("c", 1), part("d", 1)},
+	} {
+		c, err := d.Challenge(issued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Proof{ChallengeID: c.ID, MAC: c.Bytes[:]}
+		err = d.Prove(Operation{Kind: "reload", Digest: [32]byte{2}, Parts: parts}, p)
+		if !errors.Is(err, ErrNewChallenge) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+		if err := d.Prove(issued, p); !errors.Is(err, ErrNewChallenge) {
+			t.Errorf("the challenge was good for a second try: %v", err)
+		}
 	}
 }

@@ -26,11 +26,20 @@ var (
 // KindApprove is the operation of a card; its subject is the card's id.
 const KindApprove = "approve"
 
-// Operation is what a proof is asked for. Digest may be zero where kind and
-// subject say it all.
+// Operation is what a proof is asked for. Digest covers everything that kind and
+// subject do not say; for a card it is the plan's.
 type Operation struct {
 	Kind, Subject string
 	Digest        [32]byte
+	// Parts are what the digest was made of, in a person's words, so that a
+	// refusal can name what differs. They decide nothing.
+	Parts []Part
+}
+
+// Part is one thing that an operation's digest covers.
+type Part struct {
+	Name   string
+	Digest [32]byte
 }
 
 // Challenge is what an operator proves over, once.
