@@ -107,6 +107,7 @@ func (d *daemon) openRooms(set *actions.Set) (err error) {
 	d.desk = approvals.NewDesk(approvals.Options{
 		DaemonID: d.self.ID, Verify: d.verifyProof, CardLife: cfg.CardLife, Clock: clock,
 		OnOpen: d.cardOpened, OnClose: func(c approvals.Card) { d.gateway.Publish("card", c.ID) },
+		OnLate: func(c approvals.Card, m approvals.Mark) { d.gateway.LateDecision(c.ID, m.Decision, m.By) },
 	})
 	d.joinGateway(set)
 	return nil
@@ -121,7 +122,7 @@ func (d *daemon) joinGateway(set *actions.Set) {
 		Limits: gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget, Answer: d.config.AnswerBytes},
 	})
 	d.gateway.RegisterState(d.metrics)
-	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s.ID, s.Name, reason) })
+	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s, reason) })
 	d.vault.OnLock(d.locked)
 }
 
@@ -167,6 +168,12 @@ func (d *daemon) unlock(ctx context.Context, pass secret.Secret) error {
 	}
 	if err != nil {
 		d.vault.Lock("what is sealed under it did not open")
+		return err
+	}
+	if err := d.vault.CheckOpen(); err != nil {
+		// A lock came in between: it may have passed the rooms that were opened
+		// after it, and does not come again.
+		d.closeSealed()
 		return err
 	}
 	d.gateway.Unlocked()
@@ -244,11 +251,14 @@ func (d *daemon) keys(room string) (keyPair, error) {
 // the keys of the other rooms go, then connections that carry a credential.
 func (d *daemon) locked(reason string) {
 	d.gateway.Locked(reason)
+	d.closeSealed()
+	d.exec.CloseIdle()
+}
+
+// closeSealed drops the keys of the rooms that are sealed under the vault's.
+func (d *daemon) closeSealed() {
 	d.ledger.Lock()
 	d.sessions.Lock()
-	for _, id := range d.gateway.Set().Identities() {
-		d.exec.CloseIdentity(id.Name())
-	}
 }
 
 func (d *daemon) verifyProof(kind string, challenge [32]byte, mac []byte) error {

@@ -50,6 +50,7 @@ func TestHostileEnvironment(t *testing.T) {
 	site := h.site(testkit.CAFile(t, ca))
 	site = strings.Replace(site, "https://"+h.up.Addr()+"/api\n    ca: ", "https://"+strange.Addr()+"/api\n    # ca: ", 1)
 	h.write("c/targets.yaml", site)
+	h.change("c/contracts/review_status/contract.yaml", "retry: {attempts: 2, within: 15s, codes: [UPSTREAM_UNAVAILABLE, REMOTE_RATE_LIMITED]}", "")
 	h.open()
 	h.put("deploy-test-bot", "review-reader")
 	a := h.agent("build-worker")

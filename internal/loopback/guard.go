@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"chatelaine/internal/fault"
 )
@@ -38,16 +39,31 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if status, why := s.unfit(r); why != "" {
 			s.logger().Info("request refused at the door", "listener", s.Name, "why", why)
 			w.Header().Set("Connection", "close")
-			s.refuse(w, status, why)
+			unread(w, r, refusedLimit)
+			s.refuse(w, r, status, why)
 			return
 		}
+		unread(w, r, BodyLimit)
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
+// refusedLimit is how long a refused request may still be sending its body: the
+// client reads our answer in that time, and does not hold the connection longer.
+const refusedLimit = time.Second
+
+// unread bounds how long a body may take that is still to come, whether a
+// handler reads it or not: the server waits for its end before it lets go of the
+// connection.
+func unread(w http.ResponseWriter, r *http.Request, limit time.Duration) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(deadline(limit))
+	}
+}
+
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
 	if s.Refuse != nil {
-		s.Refuse(w, status, why)
+		s.Refuse(w, r, status, why)
 		return
 	}
 	http.Error(w, "refused: "+why, status)

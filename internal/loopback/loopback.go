@@ -65,16 +65,19 @@ type Server struct {
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
 	Logger      *slog.Logger
 	// Refuse, if set, writes the guard's refusals in the listener's own shape.
-	Refuse func(w http.ResponseWriter, status int, why string)
+	Refuse func(w http.ResponseWriter, r *http.Request, status int, why string)
 
 	hosts map[string]bool
-	http  *http.Server
+
+	mu   sync.Mutex
+	http *http.Server // guarded by mu; set by Serve
+	down bool         // guarded by mu; Shutdown was called
 }
 
 // Serve answers on ln until the server is shut down.
 func (s *Server) Serve(ln net.Listener) error {
 	s.hosts = hostsOf(ln)
-	s.http = &http.Server{
+	server := &http.Server{
 		Handler:           s.guard(s.Handler),
 		ReadHeaderTimeout: ReadHeaderLimit,
 		IdleTimeout:       IdleLimit,
@@ -84,7 +87,10 @@ func (s *Server) Serve(ln net.Listener) error {
 		ErrorLog:                     slog.NewLogLogger(s.logger().Handler(), slog.LevelDebug),
 		ConnContext:                  s.connContext,
 	}
-	err := s.http.Serve(&admitting{Listener: ln, s: s, perUID: map[uint32]int{}})
+	if !s.begin(server) {
+		return ln.Close() // shut down before it began
+	}
+	err := server.Serve(&admitting{Listener: ln, s: s, perUID: map[uint32]int{}})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -93,13 +99,25 @@ func (s *Server) Serve(ln net.Listener) error {
 
 // Shutdown lets running requests end, until ctx does.
 func (s *Server) Shutdown(ctx context.Context) error {
-	if s.http == nil {
-		return nil
+	s.mu.Lock()
+	s.down = true
+	server := s.http
+	s.mu.Unlock()
+	if server == nil {
+		return nil // a Serve to come will not begin
 	}
-	if err := s.http.Shutdown(ctx); err != nil {
-		return s.http.Close()
+	if err := server.Shutdown(ctx); err != nil {
+		return server.Close()
 	}
 	return nil
+}
+
+// begin notes the server, unless Shutdown was quicker.
+func (s *Server) begin(server *http.Server) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.http = server
+	return !s.down
 }
 
 func (s *Server) logger() *slog.Logger {
