@@ -242,6 +242,11 @@ func (d *daemon) makeRuntime() error {
 	if st.Mode().Perm()&0o022 != 0 {
 		return usageError{fmt.Errorf("runtime folder %s can be written by others (mode %o); make it 0700", d.places.Runtime, st.Mode().Perm())}
 	}
+	if st.Mode().Perm()&mode != mode { // made by init, or under a narrow umask
+		if err := os.Chmod(d.places.Runtime, mode); err != nil {
+			return usageError{fmt.Errorf("runtime folder: %w", err)}
+		}
+	}
 	return nil
 }
 
