@@ -94,6 +94,6 @@ func writeError(w http.ResponseWriter, e *apiError) {
 }
 
 // Refuse writes a refusal of the guard in this listener's shape.
-func Refuse(w http.ResponseWriter, status int, why string) {
+func Refuse(w http.ResponseWriter, _ *http.Request, status int, why string) {
 	writeError(w, &apiError{status: status, Code: "REFUSED", Message: "The request was refused at the door.", Detail: why})
 }
