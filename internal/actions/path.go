@@ -51,7 +51,7 @@ func (d *draft) parsePath(n *strictyaml.Node) *pathTemplate {
 			d.bad(n.Pos, "path", "", "a path has no empty segment")
 			continue
 		}
-		t.segments = append(t.segments, d.segment(n, seg, i))
+		t.segments = append(t.segments, d.segment(n, seg, i > 0 && operatorsOwn(parts[0])))
 	}
 	if d.f.Count() > before {
 		return nil
@@ -59,7 +59,15 @@ func (d *draft) parsePath(n *strictyaml.Node) *pathTemplate {
 	return t
 }
 
-func (d *draft) segment(n *strictyaml.Node, seg string, index int) []pathPart {
+// operatorsOwn says whether nothing in a segment comes with a call: it is
+// written out, or a constant of the target.
+func operatorsOwn(seg string) bool {
+	return !strings.Contains(seg, "{input.") && !strings.Contains(seg, "{call.")
+}
+
+// segment reads one segment; inFolder says that the template begins with a
+// constant folder before it.
+func (d *draft) segment(n *strictyaml.Node, seg string, inFolder bool) []pathPart {
 	var out []pathPart
 	rest := seg
 	for rest != "" {
@@ -78,7 +86,7 @@ func (d *draft) segment(n *strictyaml.Node, seg string, index int) []pathPart {
 			d.bad(n.Pos, "path", "", "a placeholder has no end")
 			return nil
 		}
-		if p, ok := d.placeholder(n, inside, index, seg == "{"+inside+"}"); ok {
+		if p, ok := d.placeholder(n, inside, inFolder, seg == "{"+inside+"}"); ok {
 			out = append(out, p)
 		}
 		rest = tail
@@ -89,7 +97,7 @@ func (d *draft) segment(n *strictyaml.Node, seg string, index int) []pathPart {
 	return out
 }
 
-func (d *draft) placeholder(n *strictyaml.Node, inside string, index int, whole bool) (pathPart, bool) {
+func (d *draft) placeholder(n *strictyaml.Node, inside string, inFolder, whole bool) (pathPart, bool) {
 	p := pathPart{path: inside, mode: 's'}
 	if s, ok := strings.CutSuffix(inside, "..."); ok {
 		p.path, p.mode = s, '/'
@@ -107,7 +115,7 @@ func (d *draft) placeholder(n *strictyaml.Node, inside string, index int, whole 
 	root, rest, _ := strings.Cut(p.path, ".")
 	switch root {
 	case "input":
-		return p, d.pathInput(n, p, rest, index)
+		return p, d.pathInput(n, p, rest, inFolder)
 	case "target":
 		d.uses = append(d.uses, targetUse{path: rest, want: kindScalar, mode: p.mode, pos: n.Pos})
 		return p, true
@@ -125,15 +133,15 @@ func (d *draft) placeholder(n *strictyaml.Node, inside string, index int, whole 
 
 // pathInput holds an input in a path to an enum, a bounded whole number or an
 // anchored pattern over letters, digits, dot, underscore and hyphen.
-func (d *draft) pathInput(n *strictyaml.Node, p pathPart, rest string, index int) bool {
+func (d *draft) pathInput(n *strictyaml.Node, p pathPart, rest string, inFolder bool) bool {
 	if !d.inputPath(n.Pos, rest, kindScalar, false) {
 		return false
 	}
 	s, _, _ := d.in.property(d.in.root, rest)
 	slash := p.mode != 's'
 	const hint = "give it an enum, or an anchored pattern over [A-Za-z0-9._-]"
-	if slash && schemaKind(s) == kindText && index == 0 && !beginsWithFolder(s) {
-		d.bad(n.Pos, "path-folder", "begin the template or the input's pattern with a constant folder", "%s may hold / and stands at the root", p.path)
+	if slash && schemaKind(s) == kindText && !inFolder && !beginsWithFolder(s) {
+		d.bad(n.Pos, "path-folder", "begin the template or the input's pattern with a constant folder", "%s may hold / and stands in no constant folder", p.path)
 		return false
 	}
 	if vs, ok := s["enum"].([]any); ok {
@@ -183,9 +191,20 @@ func beginsWithFolder(s map[string]any) bool {
 		return true // every value was written by the author
 	}
 	pattern, _ := s["pattern"].(string)
-	folder, _, ok := strings.Cut(strings.TrimPrefix(pattern, "^"), "/")
-	return ok && strings.HasPrefix(pattern, "^") && folder != "" && regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(folder)
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil || re.Op != syntax.OpConcat || re.Sub[0].Op != syntax.OpBeginText {
+		return false
+	}
+	// What is written out there: in docs/? and docs/{0,1} the / is no part of it.
+	first := re.Sub[1]
+	if first.Op != syntax.OpLiteral || first.Flags&syntax.FoldCase != 0 {
+		return false
+	}
+	folder, _, ok := strings.Cut(string(first.Rune), "/")
+	return ok && constantFolder.MatchString(folder)
 }
+
+var constantFolder = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func pathRune(slash bool) func(rune) bool {
 	return func(r rune) bool {

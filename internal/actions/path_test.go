@@ -200,3 +200,34 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// A folder is constant only where every value begins with it and its slash.
+func TestBeginsWithFolder(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		`^docs/[a-z]{1,9}$`: true, `^docs/(a|b)$`: true, `^docs/a/[a-z]{1,9}$`: true, `^docs/$`: true,
+		`^docs/?[a-z]{1,9}$`: false, `^docs/{0,1}[a-z]{1,9}$`: false, `^docs/*[a-z]{1,9}$`: false, `^(docs/)?[a-z/]{1,9}$`: false,
+		`^docs/a$|^etc/b$`: false, `^(docs|src)/[a-z]{1,9}$`: false, `^/[a-z]{1,9}$`: false, `^\.\./[a-z]{1,9}$`: false,
+		`^[a-z]{1,9}/[a-z]{1,9}$`: false, `docs/a`: false, `^docs`: false, `^`: false, ``: false, `(`: false,
+	} {
+		if got := beginsWithFolder(map[string]any{"pattern": pattern}); got != want {
+			t.Errorf("%s: %v", pattern, got)
+		}
+	}
+	if !beginsWithFolder(map[string]any{"enum": []any{"a"}}) || beginsWithFolder(map[string]any{}) {
+		t.Error("an enum is the author's own")
+	}
+}
+
+// A constant folder is one that no call chooses.
+func TestConstantFolder(t *testing.T) {
+	const file = "    file: {type: string, pattern: '^[a-z/]{1,9}$', maxLength: 9}\n    note: {type"
+	for path, want := range map[string]bool{
+		"/docs/{input.file...}": true, "/{target.app}/{input.file...}": true, "/docs/{input.service}/{input.file...}": true,
+		"/{input.file...}": false, "/{input.service}/{input.file...}": false, "/x-{input.service}/docs/{input.file...}": false, "/{call.id}/{input.file...}": false,
+	} {
+		_, ps := load(t, goodSite, edit(t, goodContract, "path: /v1/apps/{target.app}/releases/{input.version}", "path: "+path, "required: [service,", "required: [file, service,", "    note: {type", file))
+		if ok := len(ps) == 0; ok != want || !want && ps[0].Rule != "path-folder" {
+			t.Errorf("%s: %v", path, told(ps))
+		}
+	}
+}
