@@ -170,6 +170,7 @@ func (l *Log) write(d *draft) error {
 			w.seal(flags, plain)
 		}
 		p.receipt.Seq, p.receipt.Chain = w.next-1, w.chain
+		close(p.sealed)
 	}
 	return w.flush()
 }
@@ -204,7 +205,6 @@ func (l *Log) latch(batch []*Pending, cause error) {
 		l.o.OnLatch(err)
 	}
 	for _, p := range append(batch, waiting...) {
-		p.receipt = Receipt{}
 		p.fail(err)
 	}
 }

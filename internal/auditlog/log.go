@@ -20,6 +20,8 @@ type Log struct {
 	ring   ring
 	w      writer // used by the leader only
 
+	recovered uint64 // sequence of the last event that was durable before this run
+
 	started    time.Time
 	commitFrom atomic.Int64 // nanoseconds since started when the leader began this batch; 0: none runs
 
@@ -88,7 +90,11 @@ func openLocked(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{o: o, started: time.Now(), bookings: map[uint64]int64{}, ring: ring{max: o.Ring}}
+	recovered, err := lastEvent(o.Dir, names, s)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{o: o, recovered: recovered, started: time.Now(), bookings: map[uint64]int64{}, ring: ring{max: o.Ring}}
 	l.spares.o = &l.o
 	l.w = writer{
 		o: o, logID: s.logID, number: s.number, next: s.next, chain: s.chain, tree: s.tree.clone(),
@@ -135,8 +141,9 @@ type Pending struct {
 	reserve int64 // intents: room for what follows
 	intent  bool
 
+	sealed  chan struct{} // closed when receipt is known
 	done    chan struct{}
-	receipt Receipt // valid after done
+	receipt Receipt // valid after sealed; the batch may still fail
 	err     error   // valid after done
 
 	settled   bool // guarded by l.mu: durable
@@ -158,7 +165,7 @@ func (l *Log) AppendIntent(ev Event, reserve int64) *Pending {
 }
 
 func (l *Log) enqueue(evs []Event, intent bool, reserve int64) *Pending {
-	p := &Pending{l: l, evs: append([]Event(nil), evs...), intent: intent, reserve: reserve, done: make(chan struct{})}
+	p := &Pending{l: l, evs: append([]Event(nil), evs...), intent: intent, reserve: reserve, sealed: make(chan struct{}), done: make(chan struct{})}
 	if err := p.encode(); err != nil {
 		return p.fail(err)
 	}
@@ -222,21 +229,59 @@ func (p *Pending) fail(err error) *Pending {
 // ErrDeadline and the context's error mean that it may still become durable;
 // the caller must act as if it had not, and a booking made by it is given back.
 func (p *Pending) Wait(ctx context.Context) (Receipt, error) {
+	if err := p.await(ctx, p.done); err != nil {
+		return p.abandon(err)
+	}
+	return p.result()
+}
+
+// Sealed returns as soon as the batch has its place: its sequence numbers and
+// chain value are fixed, while it may not be written yet, or never. What is
+// kept elsewhere under that place counts only if Wait returns no error, or if
+// RecoveredSeq of the next run has reached it. Where writing fails for good the
+// next run gives the same numbers again. Sealed gives no booking back.
+func (p *Pending) Sealed(ctx context.Context) (Receipt, error) {
+	if err := p.await(ctx, p.sealed); err != nil {
+		return Receipt{}, err
+	}
 	select {
 	case <-p.done:
-		return p.receipt, p.err
+		return p.result()
+	default:
+		return p.receipt, nil
+	}
+}
+
+// await waits for that step of the batch or its end, at most as long as a
+// commit may take.
+func (p *Pending) await(ctx context.Context, step <-chan struct{}) error {
+	select {
+	case <-step:
+		return nil
+	case <-p.done:
+		return nil
 	default:
 	}
 	timer := time.NewTimer(p.l.o.CommitDeadline)
 	defer timer.Stop()
 	select {
+	case <-step:
+		return nil
 	case <-p.done:
-		return p.receipt, p.err
+		return nil
 	case <-ctx.Done():
-		return p.abandon(ctx.Err())
+		return ctx.Err()
 	case <-timer.C:
-		return p.abandon(ErrDeadline)
+		return ErrDeadline
 	}
+}
+
+// result is valid after done.
+func (p *Pending) result() (Receipt, error) {
+	if p.err != nil {
+		return Receipt{}, p.err
+	}
+	return p.receipt, nil
 }
 
 // abandon gives up the room that an intent is about to book. A batch that has
@@ -249,8 +294,14 @@ func (p *Pending) abandon(err error) (Receipt, error) {
 		return Receipt{}, err
 	}
 	<-p.done
-	return p.receipt, p.err
+	return p.result()
 }
+
+// RecoveredSeq returns the sequence of the last event that was durable when
+// Open found the record, before this run wrote anything; 0 when there was none.
+// Records without an event do not count: a start that wrote the head of a
+// segment and nothing else moves no floor, however often it is repeated.
+func (l *Log) RecoveredSeq() uint64 { return l.recovered }
 
 // State returns the log's condition.
 func (l *Log) State() State {

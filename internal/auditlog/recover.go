@@ -166,6 +166,30 @@ func rescan(dir string, names []string, data []byte) (*scanner, error) {
 	return s, nil
 }
 
+// lastEvent finds the last event of the record, where s stands at its end. The
+// newest file may hold a head and nothing else; then it lies in a file before.
+// A run that wrote no event left a small file, so that of large ones at most
+// one more is read.
+func lastEvent(dir string, names []string, s *scanner) (uint64, error) {
+	for i := len(names) - 2; s.lastEvent == 0 && i >= 0; i-- {
+		name := names[i]
+		data, err := readFile(filepath.Join(dir, name), false)
+		if err != nil {
+			return 0, fmt.Errorf("auditlog: read %s: %w", name, err)
+		}
+		s = &scanner{}
+		s.next, _ = segmentSeq(name)
+		if b, _ := s.scanFile(data, false, nil); b != nil {
+			return 0, &BrokenError{Seq: b.seq, File: name, Offset: b.offset, Reason: b.reason}
+		}
+	}
+	if s.lastEvent == 0 {
+		first, _ := segmentSeq(names[0])
+		return first - 1, nil // what came before the files that are kept
+	}
+	return s.lastEvent, nil
+}
+
 // readTail reads the last chain value of a finished segment.
 func readTail(path string) (h hash, err error) {
 	f, err := openOwned(path)

@@ -27,6 +27,7 @@ type scanner struct {
 	cuts        []cutInfo
 	prunes      []pruneInfo
 	lastEpoch   epochBody // the newest EPOCH, for the reader and the writer
+	lastEvent   uint64    // the newest SEALED; 0: none seen
 
 	inFile    uint64 // records seen in the current file
 	epochHere bool   // the current file has its EPOCH
@@ -253,6 +254,7 @@ func (s *scanner) applySealed(f *frame) string {
 	case !s.epochHere:
 		return "a SEALED record before the file's EPOCH record"
 	}
+	s.lastEvent = f.seq
 	return ""
 }
 
