@@ -44,7 +44,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	p := player{set: set, trust: t}
+	signers, err := newSigners(set)
+	if err != nil {
+		return Report{}, err
+	}
+	p := player{set: set, trust: t, signers: signers}
 	cases := make([]Case, len(fixtures))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel(o.Parallel))

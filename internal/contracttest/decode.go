@@ -87,7 +87,7 @@ func (d decoder) key(n *strictyaml.Node, what string) string {
 
 func (d decoder) answer(n *strictyaml.Node) answer {
 	a := answer{status: 200}
-	if d.ssh(n) || !d.f.Map(n, "an answer", "step", "status", "headers", "body", "body_file", "close", "delay", "repeat") {
+	if d.ssh(n) || !d.f.Map(n, "an answer", "step", "status", "headers", "body", "body_file", "jws", "close", "delay", "repeat") {
 		return a
 	}
 	d.step(n, "an answer")
@@ -97,6 +97,8 @@ func (d decoder) answer(n *strictyaml.Node) answer {
 	}
 	a.headers = d.headers(n.Get("headers"))
 	d.body(n, &a)
+	a.tokens = d.tokens(n.Get("jws"))
+	d.tokensUsed(n, a)
 	if c := n.Get("close"); c != nil {
 		a.close, _ = d.f.Word(c, "close", "before_answer", "after_headers")
 	}

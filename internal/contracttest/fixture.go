@@ -43,6 +43,7 @@ type answer struct {
 	close   string // "", "before_answer", "after_headers"
 	delay   time.Duration
 	repeat  bool
+	tokens  map[string]token // signed texts, filled in when it is played
 }
 
 // want is what a fixture promises.

@@ -50,8 +50,9 @@ func (g got) layer() string {
 
 // player plays the fixtures of one set.
 type player struct {
-	set   *actions.Set
-	trust *trust
+	set     *actions.Set
+	trust   *trust
+	signers *signers
 }
 
 // play performs a fixture as if it were approved. The error is for what is not
@@ -70,7 +71,11 @@ func (p player) play(ctx context.Context, fx fixture) (got, error) {
 		return got{}, fmt.Errorf("the target %s has no identity", target.Name())
 	}
 	secret := planted.Random()
-	r, err := newRemote(p.trust, target, fx.answers, secret, plan.Contract().Timeout())
+	answers, err := p.signers.fill(fx.answers, fx.now)
+	if err != nil {
+		return got{}, err
+	}
+	r, err := newRemote(p.trust, target, answers, secret, plan.Contract().Timeout())
 	if err != nil {
 		return got{}, err
 	}
@@ -154,7 +159,7 @@ func (p player) attempt(ctx context.Context, g *got, r *remote, plan actions.Pla
 	case ex.Err != nil:
 		g.fault = ex.Err
 	default:
-		after = g.prove(plan, ex, now)
+		after = g.prove(plan, plan.Reader().DangerouslyWithKeys(p.signers.sets), ex, now)
 	}
 	return after
 }
@@ -164,9 +169,9 @@ func (g *got) reject(r *validate.Rejection) {
 }
 
 // prove reads the answer with the contract's reader.
-func (g *got) prove(plan actions.Plan, ex executor.Exchange, now time.Time) time.Duration {
+func (g *got) prove(plan actions.Plan, reader *validate.Reader, ex executor.Exchange, now time.Time) time.Duration {
 	raw := validate.Raw{Status: ex.Status, Header: ex.Header, Trailer: ex.Trailer, Body: ex.Body}
-	proved, rejection := plan.Reader().Prove(raw, plan.Scope(now), now)
+	proved, rejection := reader.Prove(raw, plan.Scope(now), now)
 	if rejection != nil {
 		g.reject(rejection)
 		return 0
