@@ -124,7 +124,7 @@ func waitQuery(r *http.Request) (time.Duration, error) {
 
 func seconds(s, pointer string) (time.Duration, error) {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 || n > WaitMax {
+	if err != nil || n < 0 || n > WaitMax || strconv.Itoa(n) != s { // one spelling: no sign, no zeros before
 		return 0, bad(pointer, "must be a whole number of seconds from 0 to 50")
 	}
 	return time.Duration(n) * time.Second, nil
