@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/gateway"
 )
 
 // acceptedActions is the name of the vault's sealed fact: which actions an
@@ -15,10 +18,10 @@ const acceptedActions = "accepted-actions"
 // has the same, and little enough for a thousand actions.
 const acceptedDigest = 16
 
-// acceptSet seals what is in force now as accepted.
-func (d *daemon) acceptSet() error {
+// acceptSet seals a set as accepted.
+func (d *daemon) acceptSet(set *actions.Set) error {
 	var lines []string
-	for action, pin := range d.gateway.Pins() {
+	for action, pin := range gateway.PinsOf(set) {
 		lines = append(lines, shortPin(pin)+" "+action+"\n")
 	}
 	sort.Strings(lines)
@@ -38,7 +41,7 @@ func (d *daemon) compareSet() error {
 		return err
 	}
 	if !ok {
-		return d.acceptSet()
+		return d.acceptSet(d.gateway.Set())
 	}
 	accepted := map[string]string{}
 	for line := range strings.Lines(string(b)) {

@@ -45,7 +45,7 @@ type daemon struct {
 	metrics  *prometheus.Registry
 	notify   *notifier
 
-	unlocking sync.Mutex // one unlock at a time
+	accepting sync.Mutex // one unlock or reload at a time: both compare or change what is accepted
 
 	mu        sync.Mutex
 	listeners []operatorapi.Listener // guarded by mu
@@ -153,8 +153,8 @@ func (d *daemon) close() error {
 // unlock opens the vault, then what is sealed under its keys. Either all of it
 // is open afterwards or nothing is.
 func (d *daemon) unlock(ctx context.Context, pass secret.Secret) error {
-	d.unlocking.Lock()
-	defer d.unlocking.Unlock()
+	d.accepting.Lock()
+	defer d.accepting.Unlock()
 	was := d.vault.CheckOpen() == nil
 	if err := d.vault.Unlock(ctx, pass); err != nil {
 		return err
@@ -278,9 +278,9 @@ func (d *daemon) latched(err error) {
 	d.log.Error("the record cannot be written; nothing is sent until a restart", "cause", err.Error())
 }
 
-// Reload loads contracts and targets, whole or not at all. The caller has
-// proved that it may widen.
-func (d *daemon) Reload(by string) error {
+// Load reads contracts and targets, whole or not at all, and puts nothing in
+// force: a person looks at what it would change and proves over that.
+func (d *daemon) Load() (operatorapi.Loaded, error) {
 	set, problems := actions.LoadSet(d.places.SiteFile(), d.places.Contracts())
 	if len(problems) > 0 {
 		texts := make([]string, 0, len(problems))
@@ -291,10 +291,19 @@ func (d *daemon) Reload(by string) error {
 		d.mu.Lock()
 		d.problems = texts
 		d.mu.Unlock()
-		return refuseInput("", "%d mistakes; the old set stays in force: %s", len(problems), problems.Error())
+		return operatorapi.Loaded{}, refuseInput("", "%d mistakes; the old set stays in force: %s", len(problems), problems.Error())
 	}
-	d.gateway.Replace(set, by)
-	if err := d.acceptSet(); err != nil {
+	return operatorapi.Loaded{
+		Change: d.gateway.Compare(set),
+		Accept: func(ctx context.Context, by string) error { return d.accept(ctx, set, by) },
+	}, nil
+}
+
+// accept puts in force what a person has proved: record, vault, then the set.
+func (d *daemon) accept(ctx context.Context, set *actions.Set, by string) error {
+	d.accepting.Lock()
+	defer d.accepting.Unlock()
+	if err := d.gateway.Replace(ctx, set, by, func() error { return d.acceptSet(set) }); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -264,6 +264,11 @@ func TestLine(t *testing.T) {
 		if _, err := op.Deny(h.ctx(), card.ID); err != nil {
 			t.Error(err)
 		}
+		// Until the denial is recorded the call is alive, and a call with the
+		// same input would join it.
+		if e, err := a.Result(h.ctx(), "prove-0001", 5*time.Second); err != nil || code(e) != "APPROVAL_DENIED" {
+			t.Errorf("after the denial: %v %s", err, e.Raw)
+		}
 	})
 
 	t.Run("lock ends what waits", func(t *testing.T) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -133,35 +135,55 @@ func targetsOf(set *actions.Set, identity string) []*actions.Target {
 	return out
 }
 
-func (p operatorPort) Put(ctx context.Context, name, target string, b []byte, short bool) (operatorapi.Stored, error) {
-	binding, err := bindingFor(p.d.gateway.Set(), name, target)
+// Bind is the one destination that the site file has now for the identity.
+func (p operatorPort) Bind(name, target string) (operatorapi.Bound, error) {
+	b, err := bindingFor(p.d.gateway.Set(), name, target)
 	if err != nil {
-		return operatorapi.Stored{}, err
+		return nil, err
 	}
-	s := secret.New(b)
-	defer s.Wipe()
-	gen, err := p.d.vault.Put(ctx, name, binding, s, short)
-	if err != nil {
-		return operatorapi.Stored{}, unstorable(err)
-	}
-	return operatorapi.Stored{Name: name, Generation: gen, Destination: destination(binding)}, nil
+	return boundPort{p.d.vault, name, b}, nil
 }
 
 func (p operatorPort) Delete(ctx context.Context, name string) error {
 	return missing(p.d.vault.Delete(ctx, name))
 }
 
-func (p operatorPort) Rebind(ctx context.Context, name, target string) (operatorapi.Stored, error) {
-	binding, err := bindingFor(p.d.gateway.Set(), name, target)
+// boundPort writes one binding of one identity, the one that a person proved.
+type boundPort struct {
+	v       *vault.Vault
+	name    string
+	binding vault.Binding
+}
+
+func (p boundPort) Destination() string { return destination(p.binding) }
+
+// Digest covers every member of the binding, also what the destination's text
+// does not show.
+func (p boundPort) Digest() [32]byte {
+	b, err := json.Marshal(p.binding)
 	if err != nil {
-		return operatorapi.Stored{}, err
+		panic("chatelained: a binding has no JSON form: " + err.Error()) // text, a number and a list of text: it has
 	}
-	if err := p.d.vault.Rebind(ctx, name, binding); err != nil {
+	return sha256.Sum256(append([]byte("chatelaine/v1 proposed binding\x00"), b...))
+}
+
+func (p boundPort) Put(ctx context.Context, b []byte, short bool) (operatorapi.Stored, error) {
+	s := secret.New(b)
+	defer s.Wipe()
+	gen, err := p.v.Put(ctx, p.name, p.binding, s, short)
+	if err != nil {
+		return operatorapi.Stored{}, unstorable(err)
+	}
+	return operatorapi.Stored{Name: p.name, Generation: gen, Destination: p.Destination()}, nil
+}
+
+func (p boundPort) Rebind(ctx context.Context) (operatorapi.Stored, error) {
+	if err := p.v.Rebind(ctx, p.name, p.binding); err != nil {
 		return operatorapi.Stored{}, missing(unstorable(err))
 	}
-	stored := operatorapi.Stored{Name: name, Destination: destination(binding)}
-	for _, info := range p.d.vault.List() { // also a suspended one has a generation
-		if info.Name == name {
+	stored := operatorapi.Stored{Name: p.name, Destination: p.Destination()}
+	for _, info := range p.v.List() { // also a suspended one has a generation
+		if info.Name == p.name {
 			stored.Generation = info.Generation
 		}
 	}

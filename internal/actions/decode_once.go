@@ -222,7 +222,7 @@ func (d *draft) rateLimit(n *strictyaml.Node, r *RetryPolicy) {
 		r.RateLimitHeader = http.CanonicalHeaderKey(name)
 	}
 	if u := d.f.Require(n, "rate_limit", "unit"); u != nil {
-		r.RateLimitUnit, _ = d.f.Word(u, "unit", "seconds", "unix_seconds", "http_date")
+		r.RateLimitUnit, _ = d.f.Word(u, "unit", "seconds", "millis", "unix_seconds", "unix_millis", "http_date")
 	}
 }
 

@@ -117,7 +117,7 @@ func failureShape(action string, own []OwnCode) map[string]any {
 			continue
 		}
 		codes = append(codes, string(c))
-		for _, m := range []string{e.Message(), e.OfChange().Message()} {
+		for _, m := range fault.Messages(e.Code()) {
 			if !slices.Contains(messages, any(m)) {
 				messages = append(messages, m)
 			}

@@ -61,22 +61,22 @@ func (a *API) Handler() http.Handler {
 // Refuse writes a refusal of the guard as an envelope. The guard's own status
 // gives way to the code's: on this listener each code has one status, so that a
 // client may go by either.
-func (a *API) Refuse(w http.ResponseWriter, _ int, why string) {
-	write(w, a.g.Refusal(fault.Invalid(doorError(why), fault.Field{Pointer: "", Reason: why})))
+func (a *API) Refuse(w http.ResponseWriter, r *http.Request, _ int, why string) {
+	write(w, a.g.Refusal(peer(r), fault.Invalid(doorError(why), fault.Field{Pointer: "", Reason: why})))
 }
 
 type doorError string
 
 func (e doorError) Error() string { return "refused at the door: " + string(e) }
 
-func (a *API) nowhere(w http.ResponseWriter, _ *http.Request) {
-	a.refuse(w, fault.Newf(fault.NotFound, "no such route"))
+func (a *API) nowhere(w http.ResponseWriter, r *http.Request) {
+	a.refuse(w, r, fault.NoRoute())
 }
 
 // planned answers the routes of plans: this release takes no contract that goes
 // through one, so there is none to prepare or confirm.
-func (a *API) planned(w http.ResponseWriter, _ *http.Request) {
-	a.refuse(w, fault.Newf(fault.NotFound, "no action of this release goes through a plan"))
+func (a *API) planned(w http.ResponseWriter, r *http.Request) {
+	a.refuse(w, r, fault.NoRoute())
 }
 
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
@@ -86,7 +86,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 func (a *API) actions(w http.ResponseWriter, r *http.Request) {
 	list, err := a.g.Actions(token(r), peer(r))
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	writeValue(w, http.StatusOK, map[string]any{"actions": list})
@@ -95,7 +95,7 @@ func (a *API) actions(w http.ResponseWriter, r *http.Request) {
 func (a *API) action(w http.ResponseWriter, r *http.Request) {
 	v, err := a.g.ActionNamed(token(r), peer(r), chi.URLParam(r, "action"))
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	writeValue(w, http.StatusOK, v)
@@ -104,7 +104,7 @@ func (a *API) action(w http.ResponseWriter, r *http.Request) {
 func (a *API) openAPI(w http.ResponseWriter, r *http.Request) {
 	doc, err := a.g.OpenAPI(token(r), peer(r))
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	loopback.WriteJSON(w, http.StatusOK, doc)
@@ -126,7 +126,7 @@ func (a *API) perform(w http.ResponseWriter, r *http.Request) {
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	wait, err := waitQuery(r)
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	write(w, a.g.CallState(r.Context(), token(r), peer(r), chi.URLParam(r, "id"), wait))
@@ -139,12 +139,12 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 	name, anchor, err := a.decodeSession(w, r)
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	s, err := a.g.OpenSession(peer(r), name, anchor)
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	writeValue(w, http.StatusCreated, s)
@@ -153,7 +153,7 @@ func (a *API) openSession(w http.ResponseWriter, r *http.Request) {
 func (a *API) session(w http.ResponseWriter, r *http.Request) {
 	s, err := a.g.CurrentSession(token(r), peer(r))
 	if err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	writeValue(w, http.StatusOK, s)
@@ -161,13 +161,15 @@ func (a *API) session(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) endSession(w http.ResponseWriter, r *http.Request) {
 	if err := a.g.EndSession(token(r), peer(r)); err != nil {
-		a.refuse(w, err)
+		a.refuse(w, r, err)
 		return
 	}
 	writeValue(w, http.StatusOK, map[string]any{"ended": true})
 }
 
-func (a *API) refuse(w http.ResponseWriter, err error) { write(w, a.g.Refusal(err)) }
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	write(w, a.g.Refusal(peer(r), err))
+}
 
 func write(w http.ResponseWriter, ans gateway.Answer) {
 	if ans.RetryAfter > 0 {

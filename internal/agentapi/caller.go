@@ -31,6 +31,9 @@ func (a *API) Caller(r *http.Request) Caller {
 // Actions lists what the caller may ask for.
 func (c Caller) Actions() ([]Action, error) { return c.g.Actions(c.token, c.peer) }
 
+// Action is one of them; UNKNOWN_ACTION where the caller has none of that name.
+func (c Caller) Action(name string) (Action, error) { return c.g.ActionNamed(c.token, c.peer, name) }
+
 // Perform is POST /v1/actions/{action}. input is strict JSON.
 func (c Caller) Perform(ctx context.Context, action string, input []byte, requestID string) Answer {
 	ask := gateway.Ask{Token: c.token, Peer: c.peer, Action: action, RequestID: requestID}
@@ -54,4 +57,4 @@ func (a *API) Strict(b []byte) error {
 }
 
 // WriteRefusal answers a request that has no session, or a malformed one.
-func (a *API) WriteRefusal(w http.ResponseWriter, err error) { a.refuse(w, err) }
+func (a *API) WriteRefusal(w http.ResponseWriter, r *http.Request, err error) { a.refuse(w, r, err) }

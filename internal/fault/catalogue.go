@@ -7,6 +7,8 @@ const statusOwn = 409
 
 const (
 	invalidAfterChange  = "The answer is not what the contract allows. It was sent and may have taken effect; do not repeat it."
+	noCallHere          = "There is no call of this id for this agent."
+	noRouteHere         = "There is no such route here."
 	internalAfterChange = "The daemon failed after the request was sent. It may have taken effect; do not repeat it."
 )
 

@@ -110,6 +110,21 @@ func Invalid(cause error, fields ...Field) *Error {
 	return e
 }
 
+// NoCall is NOT_FOUND about a call of the API itself, which nobody may take for
+// the remote system's word.
+func NoCall() *Error {
+	e := New(NotFound, errors.New("no call of this id and agent"))
+	e.message = noCallHere
+	return e
+}
+
+// NoRoute is NOT_FOUND about a path of the API itself.
+func NoRoute() *Error {
+	e := New(NotFound, errors.New("no such route"))
+	e.message = noRouteHere
+	return e
+}
+
 // OfChange says that the error ends a call that may have changed something.
 // INVALID_RESPONSE and INTERNAL then tell the agent not to repeat it.
 func (e *Error) OfChange() *Error {
@@ -123,6 +138,20 @@ func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.retryAfter = d
 	return &c
+}
+
+// Messages returns every sentence that a code of the API may carry, the usual
+// one first.
+func Messages(code Code) []string {
+	e := New(code, nil)
+	out := []string{e.Message()}
+	if m := e.OfChange().Message(); m != out[0] {
+		out = append(out, m)
+	}
+	if code == NotFound {
+		out = append(out, noCallHere, noRouteHere)
+	}
+	return out
 }
 
 // Code returns the stable code.

@@ -3,7 +3,9 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,14 +29,11 @@ func (p Peer) caller() sessions.Caller {
 
 // Refusal is the envelope of a refusal outside any action: malformed requests,
 // sessions, unknown routes.
-func (g *Gateway) Refusal(err error) Answer { return g.refusalOf("", err) }
+func (g *Gateway) Refusal(p Peer, err error) Answer { return g.refusalOf(p, "", err) }
 
 // refusalOf is Refusal about the call of a request id.
-func (g *Gateway) refusalOf(id string, err error) Answer {
-	f := fault.From(err)
-	g.metrics.refused.WithLabelValues(string(f.Code())).Inc()
-	g.logger.Info("request refused", "code", f.Code(), "cause", f.Error())
-	return answer(g.envelopeError(nil, g.readableID(id), f), f)
+func (g *Gateway) refusalOf(p Peer, id string, err error) Answer {
+	return g.refuse(Ask{Peer: p, RequestID: id}, claimed{}, err)
 }
 
 // ParseCaller reads a caller's JSON strictly, under the caller's limits.
@@ -57,6 +56,9 @@ type SessionOpened struct {
 
 // OpenSession asks for a session; the operator decides about it.
 func (g *Gateway) OpenSession(p Peer, name, anchor string) (SessionOpened, error) {
+	if err := g.sessionRate.take(strconv.FormatUint(uint64(p.UID), 10)); err != nil {
+		return SessionOpened{}, err
+	}
 	s, err := g.sessions.Request(p.caller(), name, anchor)
 	if err != nil {
 		return SessionOpened{}, err
@@ -158,14 +160,14 @@ func viewOf(set *actions.Set, c *actions.Contract) ActionView {
 func (g *Gateway) CallState(ctx context.Context, token string, p Peer, id string, wait time.Duration) Answer {
 	s, err := g.authorised(token, p)
 	if err != nil {
-		return g.refusalOf(id, err)
+		return g.refusalOf(p, id, err)
 	}
 	c, ok, err := g.ledger.Lookup(ownerOf(s), id)
 	if err != nil {
-		return g.refusalOf(id, err)
+		return g.refusalOf(p, id, err)
 	}
 	if !ok {
-		return g.notHeld(s, id)
+		return g.notHeld(p, s, id)
 	}
 	select {
 	case <-c.Done():
@@ -180,37 +182,51 @@ func (g *Gateway) CallState(ctx context.Context, token string, p Peer, id string
 
 // notHeld answers for an id that the ledger does not hold: how it ended a while
 // ago without being consumed, or that there is none.
-func (g *Gateway) notHeld(s sessions.Session, id string) Answer {
+func (g *Gateway) notHeld(p Peer, s sessions.Session, id string) Answer {
 	if ans, ok := g.words.of(ownerOf(s), id); ok {
 		return ans
 	}
-	return g.refusalOf(id, noSuchCall())
+	return g.refusalOf(p, id, noSuchCall())
 }
 
 // noSuchCall is NOT_FOUND: another agent's id is unknown to this one.
-func noSuchCall() *fault.Error { return fault.Newf(fault.NotFound, "no call of this id and agent") }
+func noSuchCall() *fault.Error { return fault.NoCall() }
 
 // CancelCall withdraws a call that is not armed yet.
 func (g *Gateway) CancelCall(token string, p Peer, id string) Answer {
 	s, err := g.authorised(token, p)
 	if err != nil {
-		return g.refusalOf(id, err)
+		return g.refusalOf(p, id, err)
 	}
 	c, ok, err := g.ledger.Lookup(ownerOf(s), id)
 	if err != nil {
-		return g.refusalOf(id, err)
+		return g.refusalOf(p, id, err)
 	}
 	if !ok {
-		return g.notHeld(s, id)
+		return g.notHeld(p, s, id)
 	}
 	contract, _ := g.Set().Contract(c.Action())
 	if err := c.Cancel(g.envelopeError(contract, c.RequestID(), fault.New(fault.Cancelled, nil))); err != nil {
-		return g.replay(c)
+		if f := new(fault.Error); errors.As(err, &f) {
+			return g.refusalOf(p, id, f)
+		}
+		return g.replay(c) // too late: it is armed, or has ended
 	}
 	if l := g.lives.get(c); l != nil {
 		l.withdraw(fault.Cancelled)
+		g.untilOver(l)
 	}
 	return g.replay(c)
+}
+
+// untilOver waits until the daemon has recorded how a withdrawn call ended.
+func (g *Gateway) untilOver(l *live) {
+	limit := time.NewTimer(recordLimit)
+	defer limit.Stop()
+	select {
+	case <-l.over:
+	case <-limit.C:
+	}
 }
 
 func (g *Gateway) authorised(token string, p Peer) (sessions.Session, error) {

@@ -4,29 +4,53 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/http"
 	"sort"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"chatelaine/internal/auditlog"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/secret"
 	"chatelaine/internal/validate"
 )
 
-// attempt is one send with its own intent before it and its own answer after
-// it. An error means that nothing was sent.
+// attempt is one send with its own intent before it, and its own answer and
+// outcome after it, in the record. An error means that nothing was sent.
 func (g *Gateway) attempt(ctx context.Context, k cleared, n int) (judged, error) {
+	done, err := g.admitted(ctx, k, n)
+	if err != nil {
+		return judged{}, err
+	}
+	defer done()
 	i, err := g.intend(ctx, k, n)
 	if err != nil {
 		return judged{}, err
 	}
 	a := g.send(ctx, i)
-	s := g.keep(a)
-	return g.judge(s), nil
+	j := g.judge(g.keep(a))
+	j.recorded = g.log.Append(j.event, g.outcomeEvent(j, j.fault))
+	return j, nil
+}
+
+// admitted gives the attempt its place between arming and answer. The first one
+// has it from clear; a further one waits for it, and asks once more, after every
+// wait, whether the call may still be sent at all.
+func (g *Gateway) admitted(ctx context.Context, k cleared, n int) (done func(), err error) {
+	if n == 1 {
+		return k.place, nil
+	}
+	done, err = g.places.wait(ctx, k.route.Target().Name(), placeWait)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.maySend(ctx, k); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
 }
 
 // intend makes the intent durable, in the record and in the ledger at once.
@@ -37,22 +61,40 @@ func (g *Gateway) intend(ctx context.Context, k cleared, n int) (intended, error
 		return intended{}, err
 	}
 	pending := g.log.AppendIntent(g.intentEvent(k, n, req), g.limits.Answer+answerHead)
-	var receipt auditlog.Receipt
-	var both errgroup.Group
-	both.Go(func() (err error) {
-		receipt, err = pending.Wait(ctx)
-		return err
-	})
-	both.Go(func() error {
-		return k.call.Arm(ledger.Armed{
+	var i = intended{cleared: k, attempt: n, request: req}
+	var unrecorded, unarmed error
+	var both sync.WaitGroup
+	both.Go(func() { i.intent, unrecorded = pending.Wait(ctx) })
+	both.Go(func() {
+		unarmed = k.call.Arm(ledger.Armed{
 			Attempt: n, IdempotencyKey: k.call.IdempotencyKey(),
 			Plan: k.plan.Canonical(), PlanDigest: k.plan.Digest(),
 		})
 	})
-	if err := both.Wait(); err != nil {
-		return intended{}, fault.New(fault.AuditUnavailable, err)
+	both.Wait()
+	switch {
+	case unrecorded != nil:
+		return i, fault.New(fault.AuditUnavailable, unrecorded)
+	case unarmed != nil:
+		f := notArmed(unarmed)
+		g.log.Append(g.takenBackEvent(i, f))
+		return i, f
 	}
-	return intended{cleared: k, attempt: n, intent: receipt, request: req}, nil
+	k.live.intended(i.intent.Seq)
+	return i, nil
+}
+
+// notArmed is the code of a call that the ledger did not arm: the vault locked,
+// or the caller withdrew it, a moment before; otherwise the disk refused.
+func notArmed(err error) *fault.Error {
+	var f *fault.Error
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, ledger.ErrTransition):
+		return fault.New(fault.Cancelled, err)
+	}
+	return fault.New(fault.AuditUnavailable, err)
 }
 
 // answerHead is what an answer's headers and trailers may add to its body in the
@@ -106,9 +148,10 @@ func headBytes(status int, header, trailer http.Header) []byte {
 }
 
 // judge turns what came into a proved answer or a refusal. Only a proved
-// success has no fault.
-func (g *Gateway) judge(k kept) judged {
-	j := judged{kept: k}
+// success has no fault. A panic on the way is a refusal too.
+func (g *Gateway) judge(k kept) (j judged) {
+	j = judged{kept: k}
+	defer g.caught(&j)
 	layer, rule, bad := k.exchange.Rejected()
 	switch {
 	case len(k.hits) > 0:
@@ -123,12 +166,29 @@ func (g *Gateway) judge(k kept) judged {
 	return j
 }
 
+// caught makes a panic of ours in judging an INTERNAL of a call that was sent.
+func (g *Gateway) caught(j *judged) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	g.metrics.panics.Inc()
+	g.logger.Error("panic while proving an answer", "request_id", j.call.RequestID(), "action", j.contract.Action(), "panic", fmt.Sprintf("%T", v))
+	j.proved, j.rejection = nil, nil
+	j.fault = j.told(fault.Newf(fault.Internal, "panic while proving the answer"))
+}
+
+// told is f in the words for a call that may have changed something.
+func (j *judged) told(f *fault.Error) *fault.Error {
+	if j.changes() {
+		return f.OfChange()
+	}
+	return f
+}
+
 func (j *judged) reject(r *validate.Rejection) {
 	j.rejection, j.proved = r, nil
-	j.fault = fault.New(fault.InvalidResponse, r)
-	if j.changes() {
-		j.fault = j.fault.OfChange()
-	}
+	j.fault = j.told(fault.New(fault.InvalidResponse, r))
 }
 
 func (g *Gateway) prove(j *judged) {
@@ -152,14 +212,12 @@ func (g *Gateway) prove(j *judged) {
 func (g *Gateway) noSecretInside(j *judged) {
 	body, err := g.envelopeOK(j.contract, j.call.RequestID(), j.proved)
 	if err != nil {
-		j.fault = fault.New(fault.Internal, err)
-		if j.changes() {
-			j.fault = j.fault.OfChange()
-		}
+		j.fault = j.told(fault.New(fault.Internal, err))
 		return
 	}
 	if hits := j.lease.Scan(body); len(hits) > 0 {
 		g.metrics.echoes.Inc()
+		g.vault.Suspect(j.identity.Name)
 		j.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-result", Message: "the result holds the credential (" + hits[0].Encoding + ")", Status: j.exchange.Status})
 	}
 }
@@ -173,10 +231,22 @@ func (g *Gateway) failure(j *judged, p *validate.Proved, now time.Time) *fault.E
 		}
 	}
 	f := fault.New(fault.Code(code), rowCause(p))
-	if after, ok := validate.RetryAfter(j.exchange.Header, now); ok && f.Retryable() {
+	if after, ok := waitWanted(j, now); ok && f.Retryable() {
 		f = f.After(after)
 	}
 	return f
+}
+
+// waitWanted is how long the remote system asks to wait: by the header that the
+// contract names, else by Retry-After.
+func waitWanted(j *judged, now time.Time) (time.Duration, bool) {
+	p := j.contract.Retry()
+	if p.RateLimitHeader != "" {
+		if d, ok := validate.RateLimit(j.exchange.Header, p.RateLimitHeader, p.RateLimitUnit, now); ok {
+			return d, true
+		}
+	}
+	return validate.RetryAfter(j.exchange.Header, now)
 }
 
 type rowError string

@@ -33,6 +33,9 @@ func (g *Gateway) coveredBySession(p planned) bool {
 }
 
 func (g *Gateway) askPerson(ctx context.Context, p planned) (approved, error) {
+	if err := g.cardRate.take(p.session.ID); err != nil {
+		return approved{}, err
+	}
 	t, err := g.desk.Open(approvals.CardRequest{
 		CallID: p.call.RequestID(), SessionID: p.session.ID, Agent: p.session.Name,
 		CallerLabel: CallerLabel(p.session), Plan: p.plan,

@@ -94,7 +94,9 @@ type Gateway struct {
 	places   places
 	words    lastWords
 	refusals refusals
-	events   Hub
+	// How often one user may ask for a session, and one session for a person.
+	sessionRate, cardRate rates
+	events                Hub
 
 	running  running
 	draining atomic.Bool
@@ -117,6 +119,8 @@ func New(d Deps) *Gateway {
 	g.set.Store(d.Set)
 	g.lives.init(g.limits.Live)
 	g.places.init(g.limits)
+	g.sessionRate.init(sessionEvery, sessionBurst, "requests for a session by this user")
+	g.cardRate.init(cardEvery, cardBurst, "cards of this session")
 	g.base, g.stop = context.WithCancel(context.Background())
 	return g
 }

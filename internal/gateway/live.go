@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"chatelaine/internal/approvals"
 	"chatelaine/internal/fault"
@@ -19,6 +21,22 @@ type live struct {
 	waits   chan struct{}     // closed when the call begins to wait for a person
 	waiting bool              // guarded by mu
 	plan    *planned          // guarded by mu; set once frozen
+	seq     uint64            // guarded by mu; the last intent's, 0 before the first
+
+	over chan struct{} // closed when the daemon is done with the call
+}
+
+// intended notes that an intent is durable under this sequence.
+func (l *live) intended(seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq = seq
+}
+
+func (l *live) intent() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
 }
 
 // ask notes that the call waits for a person.
@@ -82,6 +100,7 @@ func (t *lives) room() bool {
 func (t *lives) add(l *live) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	l.over = make(chan struct{})
 	t.byID[l.call] = l
 }
 
@@ -103,7 +122,10 @@ func (t *lives) waits(c *ledger.Call) <-chan struct{} {
 func (t *lives) drop(c *ledger.Call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.byID, c)
+	if l := t.byID[c]; l != nil {
+		close(l.over)
+		delete(t.byID, c)
+	}
 }
 
 // all returns a copy, so that the caller may take other locks.
@@ -142,6 +164,26 @@ func (p *places) take(target string) (release func(), err error) {
 	p.perTarget[target]++
 	var once sync.Once
 	return func() { once.Do(func() { p.give(target) }) }, nil
+}
+
+// placeLook is how often a call that may wait looks for a free place.
+const placeLook = 20 * time.Millisecond
+
+// wait is take for a call that may wait a little.
+func (p *places) wait(ctx context.Context, target string, limit time.Duration) (release func(), err error) {
+	look := time.NewTicker(placeLook)
+	defer look.Stop()
+	for end := time.Now().Add(limit); ; {
+		release, err = p.take(target)
+		if err == nil || !time.Now().Before(end) {
+			return release, err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 func (p *places) give(target string) {

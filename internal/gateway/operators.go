@@ -105,15 +105,21 @@ var detailKeys = map[string][]string{
 	"outcome": {"rejection", "row", "cause", "upstream_ms", "total_ms"},
 }
 
+// Unresolved is one call that nobody has resolved.
+func (g *Gateway) Unresolved(id string) (CallInfo, error) {
+	info, err := g.Call(id)
+	if err == nil && info.State != ledger.StateUnresolved {
+		err = fmt.Errorf("call %s is %s: %w", id, info.State, ErrNotUnresolved)
+	}
+	return info, err
+}
+
 // Resolve ends an unresolved call by what a person found out. The decision is
 // durable in the record before the ledger changes.
 func (g *Gateway) Resolve(ctx context.Context, id string, happened bool, by string) error {
-	info, err := g.Call(id)
+	info, err := g.Unresolved(id)
 	if err != nil {
 		return err
-	}
-	if info.State != ledger.StateUnresolved {
-		return fmt.Errorf("call %s is %s: %w", id, info.State, ErrNotUnresolved)
 	}
 	f := resolvedFault(happened)
 	contract, _ := g.Set().Contract(info.Action)

@@ -96,6 +96,14 @@ func (g *Gateway) outcomeEvent(j judged, f *fault.Error) auditlog.Event {
 	return e
 }
 
+// takenBackEvent ends an intent of which nothing was sent after all.
+func (g *Gateway) takenBackEvent(i intended, f *fault.Error) auditlog.Event {
+	e := g.callEvent("outcome", i.claimed)
+	e.IntentSeq, e.Status = i.intent.Seq, string(f.Code())
+	e.Detail = map[string]any{"attempt": i.attempt, "wrote": false, "cause": causeText(f)}
+	return e
+}
+
 // denyEvent says why nothing was sent.
 func (g *Gateway) denyEvent(c claimed, f *fault.Error) auditlog.Event {
 	e := g.callEvent("deny", c)

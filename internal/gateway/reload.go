@@ -1,26 +1,71 @@
 package gateway
 
 import (
+	"context"
 	"encoding/hex"
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/fault"
+	"chatelaine/internal/sessions"
 )
 
-// Replace puts a whole new set of contracts and targets in force. Calls keep
-// the contract they began with; cards whose contract or target changed are
-// withdrawn as PLAN_STALE, nothing sent.
-func (g *Gateway) Replace(s *actions.Set, by string) {
-	old := g.set.Swap(s)
+// Replace puts a whole new set of contracts and targets in force, in this order:
+// the record has it durably, keep seals it as accepted, the set is swapped. Where
+// one of them refuses nothing changes. Calls keep the contract they began with;
+// cards whose contract or target changed are withdrawn as PLAN_STALE, nothing
+// sent.
+func (g *Gateway) Replace(ctx context.Context, s *actions.Set, by string, keep func() error) error {
+	from, to := g.Set().Digest(), s.Digest()
+	detail := map[string]any{"from": hex.EncodeToString(from[:]), "to": hex.EncodeToString(to[:]), "contracts": len(s.Contracts())}
+	if err := g.Record(ctx, "reload", "", by, detail); err != nil {
+		g.metrics.reloads.WithLabelValues("refused").Inc()
+		return err
+	}
+	if err := keep(); err != nil {
+		g.metrics.reloads.WithLabelValues("refused").Inc()
+		g.Note("reload failed: the old set stays", "", by)
+		return err
+	}
+	g.set.Store(s)
 	g.Hold(nil)
 	g.metrics.reloads.WithLabelValues("ok").Inc()
-	from, to := old.Digest(), s.Digest()
-	e := g.event("config")
-	e.Actor, e.Decision = by, "reload"
-	e.Detail = map[string]any{"from": hex.EncodeToString(from[:]), "to": hex.EncodeToString(to[:]), "contracts": len(s.Contracts())}
-	g.log.Append(e)
 	g.logger.Info("contracts and targets replaced", "contracts", len(s.Contracts()), "by", by)
 	g.withdrawStale()
+	return nil
+}
+
+// Change is what a set would change if it were put in force now.
+type Change struct {
+	From, To [32]byte // digests of the set in force and of the new one
+	Pins     []ActionPin
+	// Changed are actions of the new set that are not served as they are there:
+	// new, changed, or held until an operator accepts them. Gone are those that
+	// it no longer has.
+	Changed, Gone []string
+}
+
+// ActionPin is an action of a set with the digest of its contract, its targets
+// and their identities.
+type ActionPin struct{ Action, Pin string }
+
+// Compare says what s would change.
+func (g *Gateway) Compare(s *actions.Set) Change {
+	old := g.Set()
+	ch := Change{From: old.Digest(), To: s.Digest()}
+	was, is := PinsOf(old), PinsOf(s)
+	for _, c := range s.Contracts() {
+		name := c.Action()
+		ch.Pins = append(ch.Pins, ActionPin{name, is[name]})
+		if pin, known := was[name]; !known || pin != is[name] || g.isHeld(name) {
+			ch.Changed = append(ch.Changed, name)
+		}
+	}
+	for _, c := range old.Contracts() {
+		if _, kept := is[c.Action()]; !kept {
+			ch.Gone = append(ch.Gone, c.Action())
+		}
+	}
+	return ch
 }
 
 // ReloadFailed counts a set that did not load; the old one stays in force.
@@ -36,16 +81,18 @@ func (g *Gateway) ReloadFailed(problems []string) {
 // all of them.
 const problemsLogged = 20
 
-// Pins are the digests of every action in force: its contract, its targets and
+// PinsOf are the digests of every action of a set: its contract, its targets and
 // their identities. An operator accepts them with a proof.
-func (g *Gateway) Pins() map[string]string {
-	set := g.Set()
+func PinsOf(set *actions.Set) map[string]string {
 	out := map[string]string{}
 	for _, c := range set.Contracts() {
 		out[c.Action()], _ = pinOf(set, c)
 	}
 	return out
 }
+
+// Pins are those of the set in force.
+func (g *Gateway) Pins() map[string]string { return PinsOf(g.Set()) }
 
 // Hold takes actions out of service until an operator accepts them as they are
 // now (Replace): their files changed while the daemon was not there to ask. The
@@ -130,11 +177,23 @@ func (g *Gateway) RecoveredUnresolved(calls []Lost) {
 }
 
 // SessionEnded withdraws the cards of a session that was revoked or ended:
-// nothing of it is sent any more.
-func (g *Gateway) SessionEnded(id, name, reason string) {
-	g.desk.WithdrawSession(id, fault.SessionRevoked)
+// nothing of it is sent any more. The end of a session that nobody authorised is
+// no event of the record: anybody can ask for one and drop it.
+func (g *Gateway) SessionEnded(s sessions.Session, reason string) {
+	g.desk.WithdrawSession(s.ID, fault.SessionRevoked)
+	g.events.publish("session", s.ID)
+	if s.Authorised.IsZero() {
+		return
+	}
 	e := g.event("session.close")
-	e.SessionID, e.Actor, e.Status = id, name, reason
+	e.SessionID, e.Actor, e.Status = s.ID, s.Name, reason
 	g.log.Append(e)
-	g.events.publish("session", id)
+}
+
+// LateDecision records what a second operator said of a card that was decided
+// before; it changes nothing.
+func (g *Gateway) LateDecision(card, decision, by string) {
+	e := g.event("config")
+	e.Actor, e.Decision, e.Target = by, "late: "+decision, card
+	g.log.Append(e)
 }

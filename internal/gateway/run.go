@@ -29,7 +29,8 @@ func (g *Gateway) run(ctx context.Context, c claimed) {
 		g.stopUnsent(c, err)
 		return
 	}
-	defer k.release()
+	defer k.lease.Close()
+	defer k.place()
 	g.attempts(ctx, k)
 }
 
@@ -60,28 +61,38 @@ func (g *Gateway) freeze(ctx context.Context, c claimed) (planned, error) {
 	return planned{claimed: c, plan: plan, identity: fact}, nil
 }
 
+// placeWait is how long an approved call, or a retry, waits for a place: less
+// than the ten seconds within which an approval must be spent, so that a yes is
+// not wasted on a busy target.
+const placeWait = 8 * time.Second
+
 // clear checks authority again, right before arming: what was shown must still
-// be what is in force.
+// be what is in force. What can take time comes first, the look at authority
+// after it, and the approval is spent last.
 func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
-	if err := g.current(ctx, a); err != nil {
-		return cleared{}, err
+	limit := time.Duration(0) // nobody was asked: OVERLOADED at once tells the agent that nothing happened
+	if a.cardID != "" {
+		limit = placeWait
 	}
-	release, err := g.places.take(a.route.Target().Name())
+	place, err := g.places.wait(ctx, a.route.Target().Name(), limit)
 	if err != nil {
 		return cleared{}, err
 	}
 	lease, err := g.lease(ctx, a.planned)
 	if err != nil {
-		release()
+		place()
 		return cleared{}, err
 	}
-	if err := a.spend(); err != nil {
+	err = g.current(ctx, a)
+	if err == nil {
+		err = a.spend()
+	}
+	if err != nil {
 		lease.Close()
-		release()
+		place()
 		return cleared{}, err
 	}
-	both := func() { lease.Close(); release() }
-	return cleared{approved: a, lease: lease, release: both, now: time.Now()}, nil
+	return cleared{approved: a, lease: lease, place: place, now: time.Now()}, nil
 }
 
 // current says whether vault, session, contract and target are still as they
@@ -154,10 +165,7 @@ func (g *Gateway) attempts(ctx context.Context, k cleared) {
 		if code == "" {
 			return "", 0, false
 		}
-		if g.retryAllowed(ctx, k) != nil {
-			return code, 0, false
-		}
-		return code, j.fault.RetryAfter(), true
+		return code, j.fault.RetryAfter(), g.maySend(ctx, k) == nil
 	})
 	switch {
 	case unsent != nil && unknown:
@@ -175,8 +183,8 @@ func (g *Gateway) attempts(ctx context.Context, k cleared) {
 	}
 }
 
-// retryAllowed keeps a retry from outliving the authority of its call.
-func (g *Gateway) retryAllowed(ctx context.Context, k cleared) error {
+// maySend keeps a retry from outliving the authority of its call.
+func (g *Gateway) maySend(ctx context.Context, k cleared) error {
 	if g.draining.Load() {
 		return fault.Newf(fault.Overloaded, "the daemon is shutting down")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"chatelaine/internal/auditlog"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/validate"
@@ -28,9 +29,7 @@ func (g *Gateway) settle(j judged, f *fault.Error) {
 		}
 	}
 	if f != nil {
-		if j.changes() {
-			f = f.OfChange()
-		}
+		f = j.told(f)
 		envelope = g.envelopeError(j.contract, id, f)
 	}
 	out := ledger.Outcome{Envelope: envelope, Code: string(codeOrNone(f)), Fate: fateOf(j, f), Sentence: j.plan.Sentence()}
@@ -40,11 +39,15 @@ func (g *Gateway) settle(j judged, f *fault.Error) {
 	g.observe(j, f)
 }
 
-// seal makes the answer, the outcome and the finished id durable, in one phase.
+// seal waits until the answer and the outcome are durable, and makes the
+// finished id so at the same time.
 func (g *Gateway) seal(j judged, f *fault.Error, out ledger.Outcome) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)
 	defer cancel()
-	pending := g.log.Append(j.event, g.outcomeEvent(j, f))
+	pending := j.recorded
+	if codeOrNone(f) != codeOf(j) { // the call ends otherwise than its last attempt
+		pending = g.log.Append(g.outcomeEvent(j, f))
+	}
 	if out.Fate == fault.Rearmed || out.Fate == fault.NotConsumed {
 		// Nothing happened and the same id may be sent again: the order is
 		// record first, so that a crash in between leaves the id unresolved.
@@ -97,37 +100,66 @@ func codeOrNone(f *fault.Error) fault.Code {
 	return f.Code()
 }
 
-// stopUnsent ends a claimed call of which nothing was sent.
+// stopUnsent ends a claimed call of which nothing was sent. What is final is
+// durable, in the record and in the ledger, before anybody hears of it.
 func (g *Gateway) stopUnsent(c claimed, err error) {
 	f := fault.From(err)
 	envelope := g.envelopeError(c.contract, c.call.RequestID(), f)
-	g.log.Append(g.denyEvent(c, f))
+	pending := g.log.Append(g.denyEvent(c, f))
 	g.metrics.calls.WithLabelValues(c.contract.Action(), string(f.Code())).Inc()
 	g.logger.Info("call stopped before it was sent", "request_id", c.call.RequestID(), "action", c.contract.Action(), "agent", c.session.Name, "code", f.Code(), "cause", f.Error())
 	g.events.publish("call", c.call.RequestID())
 	if f.Fate(c.changes(), false) == fault.Final {
-		out := ledger.Outcome{Envelope: envelope, Code: string(f.Code()), Fate: fault.Final}
-		if err := c.call.Finish(out); err == nil {
+		if err = g.finishUnsent(c, pending, ledger.Outcome{Envelope: envelope, Code: string(f.Code()), Fate: fault.Final}); err == nil {
 			return
 		}
+		f = fault.New(fault.AuditUnavailable, err)
+		envelope = g.envelopeError(c.contract, c.call.RequestID(), f)
 	}
 	g.words.note(ownerOf(c.session), c.call.RequestID(), f, answer(envelope, f))
-	c.call.Release(envelope, string(f.Code()))
+	if err := c.call.Release(envelope, string(f.Code())); err != nil {
+		g.logger.Error("the ledger did not forget a call that was not sent", "request_id", c.call.RequestID(), "cause", err.Error())
+	}
 }
 
-// stopAfterPanic ends a call that panicked: unresolved if it was armed and may
-// change something, released otherwise.
+// finishUnsent makes a refusal final. A call that its caller withdrew is final
+// already; then only the record is waited for.
+func (g *Gateway) finishUnsent(c claimed, pending *auditlog.Pending, out ledger.Outcome) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)
+	defer cancel()
+	var both errgroup.Group
+	both.Go(func() error { _, err := pending.Wait(ctx); return err })
+	withdrawn := c.call.State() == ledger.Finished
+	if !withdrawn {
+		both.Go(func() error { return c.call.Prepare(out) })
+	}
+	if err := both.Wait(); err != nil {
+		return err
+	}
+	if !withdrawn {
+		c.call.Publish()
+	}
+	return nil
+}
+
+// stopAfterPanic ends a call that panicked: with an outcome to its intent, and
+// unresolved if it may change something, once it was armed; released otherwise.
 func (g *Gateway) stopAfterPanic(c claimed) {
 	f := fault.Newf(fault.Internal, "panic")
-	armed := c.call.State() != ledger.Claimed && c.call.State() != ledger.Waiting
+	seq := c.live.intent()
+	armed := seq != 0
 	if armed && c.changes() {
 		f = f.OfChange()
 	}
 	envelope := g.envelopeError(c.contract, c.call.RequestID(), f)
 	out := ledger.Outcome{Envelope: envelope, Code: string(f.Code()), Fate: f.Fate(c.changes(), armed)}
-	g.log.Append(g.denyEvent(c, f))
+	e := g.denyEvent(c, f)
+	if armed {
+		e.Type, e.IntentSeq = "outcome", seq
+	}
+	g.log.Append(e)
 	if err := c.call.Finish(out); err != nil {
-		c.call.Release(envelope, string(f.Code()))
+		_ = c.call.Release(envelope, string(f.Code())) // does nothing to a call that has ended
 	}
 }
 
@@ -156,7 +188,7 @@ func okOr(c fault.Code) string {
 	return string(c)
 }
 
-// suspectRejection is what an operator reads of a refused answer.
+// rejectionDetail is what an operator reads of a refused answer.
 func rejectionDetail(r *validate.Rejection) map[string]any {
 	return map[string]any{
 		"layer": r.Layer, "rule": r.Rule, "schema_path": r.SchemaPath, "instance_path": r.InstancePath,

@@ -71,9 +71,9 @@ type approved struct {
 // before arming.
 type cleared struct {
 	approved
-	lease   Lease
-	release func()
-	now     time.Time // call.now, the same for every attempt
+	lease Lease
+	place func()    // gives the first attempt's place back; more than once does nothing
+	now   time.Time // call.now, the same for every attempt
 }
 
 // intended: the intent is durable in the record and in the ledger.
@@ -105,4 +105,7 @@ type judged struct {
 	proved    *validate.Proved
 	rejection *validate.Rejection
 	fault     *fault.Error // nil only with a proved success
+	// recorded is the answer and this attempt's own outcome on their way into
+	// the record.
+	recorded *auditlog.Pending
 }

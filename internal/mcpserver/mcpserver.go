@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -45,22 +46,48 @@ func Handler(api *agentapi.API, version string) http.Handler {
 		})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := api.Caller(r).Actions(); err != nil {
-			api.WriteRefusal(w, err)
+			api.WriteRefusal(w, r, err)
 			return
 		}
 		if r.Method == http.MethodPost {
 			body, err := loopback.ReadBody(w, r)
 			if err == nil {
-				err = api.Strict(body)
+				err = oneKnownRequest(api, r, body)
 			}
 			if err != nil {
-				api.WriteRefusal(w, err)
+				api.WriteRefusal(w, r, err)
 				return
 			}
 			r.Body = readCloser{bytes.NewReader(body)}
 		}
 		protocol.ServeHTTP(w, r)
 	})
+}
+
+// oneKnownRequest refuses what the protocol library would take too lightly: JSON
+// that is not strict, a batch (one request could start hundreds of calls), and a
+// tool that this caller does not have (the library repeats its name).
+func oneKnownRequest(api *agentapi.API, r *http.Request, body []byte) error {
+	if err := api.Strict(body); err != nil {
+		return err
+	}
+	var m struct {
+		Method string `json:"method"`
+		Params struct {
+			Name string `json:"name"`
+		} `json:"params"`
+	}
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		return fault.Invalid(errors.New("a batch or no object"), fault.Field{Pointer: "", Reason: "send one request at a time, as a JSON object"})
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return fault.Invalid(errors.New("not a request"), fault.Field{Pointer: "", Reason: "is not a JSON-RPC request"})
+	}
+	if m.Method != "tools/call" || m.Params.Name == ResultTool {
+		return nil
+	}
+	_, err := api.Caller(r).Action(m.Params.Name)
+	return err
 }
 
 type readCloser struct{ *bytes.Reader }

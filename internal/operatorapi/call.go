@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 type call struct {
 	r    *http.Request
 	by   string
-	body map[string]any // nil where there is none
+	body object // empty where there is none
 	conn *connection
 }
 
@@ -96,75 +98,97 @@ func (a *API) serve(rt route, w http.ResponseWriter, r *http.Request) (any, erro
 			return nil, needsReadSession()
 		}
 	default:
-		if err := a.prove(c, approvals.Operation{Kind: rt.operation, Subject: rt.subject(c)}); err != nil {
-			return nil, err
-		}
+		return a.widen(rt.widens, c)
 	}
 	return rt.serve(a, c)
 }
 
 // readObject reads a closed JSON object; an empty body is an empty object.
-func (a *API) readObject(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
+func (a *API) readObject(w http.ResponseWriter, r *http.Request) (object, error) {
 	b, err := loopback.ReadBody(w, r)
 	if err != nil || len(b) == 0 {
-		return map[string]any{}, err
+		return object{}, err
 	}
 	v, err := a.g.ParseCaller(b)
 	if err != nil {
-		return nil, err
+		return object{}, err
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, invalid("", "the body must be a JSON object")
+		return object{}, invalid("", "the body must be a JSON object")
 	}
-	return m, nil
+	return object{members: m}, nil
 }
 
-// only refuses members that a route does not know; "proof" is known to all.
-func (c *call) only(names ...string) error {
-	for k := range c.body {
-		known := k == "proof"
-		for _, n := range names {
-			known = known || k == n
-		}
-		if !known {
-			return invalid("", fmt.Sprintf("the body has a member that is not one of %q", names))
+// object is a JSON object of a caller. at is where it stands in the body: "" for
+// the body itself.
+type object struct {
+	at      string
+	members map[string]any
+}
+
+// only refuses members that are not named.
+func (o object) only(names ...string) error {
+	for k := range o.members {
+		if !slices.Contains(names, k) {
+			return invalid(o.at, fmt.Sprintf("has a member that is not one of %q", names))
 		}
 	}
 	return nil
 }
 
-func (c *call) text(name string, needed bool) (string, error) {
-	v, there := c.body[name]
+// without is the object without the named members.
+func (o object) without(names ...string) object {
+	m := maps.Clone(o.members)
+	for _, n := range names {
+		delete(m, n)
+	}
+	return object{o.at, m}
+}
+
+func (o object) text(name string, needed bool) (string, error) {
+	v, there := o.members[name]
 	if !there && !needed {
 		return "", nil
 	}
 	s, ok := v.(string)
 	if !ok {
-		return "", invalid("/"+name, "is missing or not a text")
+		return "", invalid(o.at+"/"+name, "is missing or not a text")
 	}
 	return s, nil
 }
 
-func (c *call) flag(name string, needed bool) (bool, error) {
-	v, there := c.body[name]
+func (o object) flag(name string, needed bool) (bool, error) {
+	v, there := o.members[name]
 	if !there && !needed {
 		return false, nil
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, invalid("/"+name, "is missing or not true or false")
+		return false, invalid(o.at+"/"+name, "is missing or not true or false")
 	}
 	return b, nil
 }
 
-// proof reads {"challenge_id", "kind", "mac"}.
+// only refuses members that a route does not know; "proof" is known to all.
+func (c *call) only(names ...string) error { return c.body.only(append(names, memberProof)...) }
+
+func (c *call) text(name string, needed bool) (string, error) { return c.body.text(name, needed) }
+
+// The members of a body that no challenge covers: the proof answers it, and a
+// secret has no business in two requests.
+const (
+	memberProof  = "proof"
+	memberSecret = "secret"
+)
+
+// proof reads {"challenge_id", "kind", "mac"}. One that says nothing is none.
 func (c *call) proof() (approvals.Proof, error) {
-	v, there := c.body["proof"]
-	if !there {
+	v, there := c.body.members[memberProof]
+	m, isObject := v.(map[string]any)
+	if !there || isObject && saysNothing(m) {
 		return approvals.Proof{}, proofRequired()
 	}
-	m, _ := v.(map[string]any)
 	id, ok1 := m["challenge_id"].(string)
 	kind, ok2 := m["kind"].(string)
 	text, ok3 := m["mac"].(string)
@@ -178,14 +202,12 @@ func (c *call) proof() (approvals.Proof, error) {
 	return approvals.Proof{ChallengeID: id, Kind: kind, MAC: mac}, nil
 }
 
-func (a *API) prove(c *call, op approvals.Operation) error {
-	p, err := c.proof()
-	if err != nil {
-		return err
+// saysNothing is true of {} and of members that are all empty.
+func saysNothing(m map[string]any) bool {
+	for _, v := range m {
+		if v != nil && v != "" {
+			return false
+		}
 	}
-	if err := a.desk.Prove(op, p); err != nil {
-		a.g.Note("proof refused: "+op.Kind, op.Subject, c.by)
-		return err
-	}
-	return nil
+	return true
 }

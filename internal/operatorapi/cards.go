@@ -2,6 +2,7 @@ package operatorapi
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"time"
 
@@ -61,9 +62,13 @@ func (a *API) card(c *call) (any, error) {
 	return viewCard(card), nil
 }
 
+// challengeView is a challenge. Covers says in one sentence what a proof over it
+// allows; Digest is the same for a program that compares two of them.
 type challengeView struct {
 	ChallengeID string      `json:"challenge_id"`
 	Challenge   string      `json:"challenge"`
+	Covers      string      `json:"covers"`
+	Digest      string      `json:"digest"`
 	ExpiresAt   time.Time   `json:"expires_at"`
 	Proofs      []proofView `json:"proofs"`
 }
@@ -84,33 +89,62 @@ type kdfView struct {
 // proofPassphrase is the one kind of proof in this release.
 const proofPassphrase = "passphrase"
 
-// challenge issues one for a widening operation other than a card.
+// challenge issues one for a widening operation other than a card, over what it
+// would do now.
 func (a *API) challenge(c *call) (any, error) {
-	if err := c.only("operation", "subject"); err != nil {
+	if err := c.body.only("operation", "subject", memberOf); err != nil {
 		return nil, err
 	}
-	op, err := c.text("operation", true)
+	name, err := c.text("operation", true)
 	if err != nil {
 		return nil, err
 	}
-	if !provable(op) {
+	w := wideningOf(name)
+	if w == nil {
 		return nil, invalid("/operation", "is not an operation that takes a proof")
 	}
-	subject, err := c.text("subject", false)
+	subject, err := c.text("subject", w.subject != nil)
 	if err != nil {
 		return nil, err
 	}
-	return a.issue(approvals.Operation{Kind: op, Subject: subject})
+	if w.subject == nil && subject != "" {
+		return nil, invalid("/subject", "this operation has no subject")
+	}
+	of, err := c.of()
+	if err != nil {
+		return nil, err
+	}
+	params, err := a.vault.ProofParams() // a locked daemon decides nothing, so it plans nothing
+	if err != nil {
+		return nil, err
+	}
+	s, err := w.plan(a, subject, of)
+	if err != nil {
+		return nil, err
+	}
+	return a.issue(s.operation(w.operation, subject), s.covers, params)
 }
 
-// provable says whether some route of the table takes a proof for op.
-func provable(op string) bool {
+// memberOf holds the parameters of the operation that a challenge is asked for.
+const memberOf = "of"
+
+func (c *call) of() (object, error) {
+	v, there := c.body.members[memberOf]
+	m, ok := v.(map[string]any)
+	if there && !ok {
+		return object{}, invalid("/"+memberOf, "must be a JSON object")
+	}
+	return object{"/" + memberOf, m}, nil
+}
+
+// wideningOf is the operation of that name in the table; nil: there is none.
+func wideningOf(operation string) *widening {
 	for _, rt := range routes() {
-		if rt.needs == needsProof && rt.operation == op {
-			return true
+		if rt.widens != nil && rt.widens.operation == operation {
+			return rt.widens
 		}
 	}
-	return false
+	return nil
 }
 
 // cardChallenge issues one over exactly what the card shows.
@@ -119,21 +153,22 @@ func (a *API) cardChallenge(c *call) (any, error) {
 	if !ok {
 		return nil, approvals.ErrNotFound
 	}
-	return a.issue(approvals.Operation{Kind: opApprove, Subject: card.ID, Digest: card.PlanDigest})
-}
-
-func (a *API) issue(op approvals.Operation) (any, error) {
 	params, err := a.vault.ProofParams()
 	if err != nil {
 		return nil, err
 	}
+	op := approvals.Operation{Kind: opApprove, Subject: card.ID, Digest: card.PlanDigest}
+	return a.issue(op, "send once: "+card.Sentence+" ("+card.DaemonLine+")", params)
+}
+
+func (a *API) issue(op approvals.Operation, covers string, params ProofParams) (any, error) {
 	ch, err := a.desk.Challenge(op)
 	if err != nil {
 		return nil, err
 	}
 	b64 := base64.StdEncoding.EncodeToString
 	return challengeView{
-		ChallengeID: ch.ID, Challenge: b64(ch.Bytes[:]), ExpiresAt: ch.Expires.UTC(),
+		ChallengeID: ch.ID, Challenge: b64(ch.Bytes[:]), Covers: covers, Digest: hex.EncodeToString(op.Digest[:]), ExpiresAt: ch.Expires.UTC(),
 		Proofs: []proofView{{Kind: proofPassphrase, KDF: kdfView{
 			Name: "argon2id", Salt: b64(params.Salt), Time: params.Time, MemoryKiB: params.MemoryKiB, Threads: params.Threads,
 		}}},

@@ -75,7 +75,7 @@ func translate(err error) *apiError {
 	case errors.Is(err, sessions.ErrNameTaken):
 		return &apiError{status: http.StatusConflict, Code: "NAME_TAKEN", Message: "The session's name belongs to another user.", Detail: err.Error()}
 	case errors.Is(err, approvals.ErrNewChallenge):
-		return &apiError{status: http.StatusConflict, Code: "CHALLENGE_EXPIRED", Message: "The challenge was used or has lapsed.", Detail: err.Error()}
+		return &apiError{status: http.StatusConflict, Code: "CHALLENGE_EXPIRED", Message: "The challenge was used, has lapsed or covers something else.", Detail: err.Error()}
 	case errors.Is(err, gateway.ErrNotUnresolved):
 		return &apiError{status: http.StatusConflict, Code: "NOT_UNRESOLVED", Message: "There is nothing to resolve.", Detail: err.Error()}
 	case errors.As(err, &coded):

@@ -26,9 +26,19 @@ type Vault interface {
 	Lock(reason string)
 	ProofParams() (ProofParams, error)
 	Identities() ([]IdentityView, error)
-	Put(ctx context.Context, name, target string, secret []byte, short bool) (Stored, error)
+	// Bind names the destination that the site file has now for the identity;
+	// target is needed where several targets use it. It changes nothing.
+	Bind(name, target string) (Bound, error)
 	Delete(ctx context.Context, name string) error
-	Rebind(ctx context.Context, name, target string) (Stored, error)
+}
+
+// Bound is one destination that an identity's secret can be bound to. What a
+// proof covered is what is written: nothing is looked up again.
+type Bound interface {
+	Destination() string
+	Digest() [32]byte // over all of the binding: destination, trust and how the secret is applied
+	Put(ctx context.Context, secret []byte, short bool) (Stored, error)
+	Rebind(ctx context.Context) (Stored, error)
 }
 
 // VaultState says how the vault is, and why.
@@ -81,8 +91,16 @@ type Daemon interface {
 	Mode() string
 	Listeners() []Listener
 	Problems() []string
-	// Reload loads contracts and targets, whole or not at all.
-	Reload(by string) error
+	// Load reads contracts and targets from the files, whole or not at all, and
+	// puts nothing in force.
+	Load() (Loaded, error)
+}
+
+// Loaded is a set that was read and is not in force. Accept records it, seals it
+// as accepted and puts it in force, or changes nothing.
+type Loaded struct {
+	Change gateway.Change
+	Accept func(ctx context.Context, by string) error
 }
 
 // Deps are the rooms behind the listener. All but Logger are needed.
@@ -128,52 +146,50 @@ type route struct {
 	method, path string
 	needs        permission
 	serve        func(*API, *call) (any, error)
-	// operation and subject are what a proof is over (needsProof).
-	operation string
-	subject   func(*call) string
+	widens       *widening // needsProof, instead of serve
 }
 
 func idParam(c *call) string   { return chi.URLParam(c.r, "id") }
 func nameParam(c *call) string { return chi.URLParam(c.r, "name") }
-func noSubject(*call) string   { return "" }
 
 // routes is the whole listener.
 func routes() []route {
+	proved := func(method, path string, w widening) route { return route{method: method, path: path, widens: &w} }
 	return []route{
-		{http.MethodGet, "/v1/status", needsSocket, (*API).status, "", nil},
-		{http.MethodPost, "/v1/challenges", needsSocket, (*API).challenge, "", nil},
-		{http.MethodPost, "/v1/reads", needsProof, (*API).openReads, opRead, noSubject},
+		{http.MethodGet, "/v1/status", needsSocket, (*API).status, nil},
+		{http.MethodPost, "/v1/challenges", needsSocket, (*API).challenge, nil},
+		proved(http.MethodPost, "/v1/reads", widening{operation: opRead, plan: (*API).planReads}),
 
-		{http.MethodGet, "/v1/approvals", needsSocket, (*API).cards, "", nil},
-		{http.MethodGet, "/v1/approvals/{id}", needsSocket, (*API).card, "", nil},
-		{http.MethodPost, "/v1/approvals/{id}/challenge", needsSocket, (*API).cardChallenge, "", nil},
-		{http.MethodPost, "/v1/approvals/{id}/approve", ownProof, (*API).approve, "", nil},
-		{http.MethodPost, "/v1/approvals/{id}/deny", needsSocket, (*API).deny, "", nil},
+		{http.MethodGet, "/v1/approvals", needsSocket, (*API).cards, nil},
+		{http.MethodGet, "/v1/approvals/{id}", needsSocket, (*API).card, nil},
+		{http.MethodPost, "/v1/approvals/{id}/challenge", needsSocket, (*API).cardChallenge, nil},
+		{http.MethodPost, "/v1/approvals/{id}/approve", ownProof, (*API).approve, nil},
+		{http.MethodPost, "/v1/approvals/{id}/deny", needsSocket, (*API).deny, nil},
 
-		{http.MethodGet, "/v1/sessions", needsSocket, (*API).listSessions, "", nil},
-		{http.MethodPost, "/v1/sessions/{id}/authorize", needsProof, (*API).authorize, opAuthorize, idParam},
-		{http.MethodPost, "/v1/sessions/{id}/revoke", needsSocket, (*API).revoke, "", nil},
+		{http.MethodGet, "/v1/sessions", needsSocket, (*API).listSessions, nil},
+		proved(http.MethodPost, "/v1/sessions/{id}/authorize", widening{operation: opAuthorize, subject: idParam, plan: (*API).planAuthorize}),
+		{http.MethodPost, "/v1/sessions/{id}/revoke", needsSocket, (*API).revoke, nil},
 
-		{http.MethodGet, "/v1/calls", needsSocket, (*API).calls, "", nil},
-		{http.MethodGet, "/v1/calls/{id}", needsSocket, (*API).call, "", nil},
-		{http.MethodPost, "/v1/calls/{id}/resolve", needsProof, (*API).resolve, opResolve, idParam},
+		{http.MethodGet, "/v1/calls", needsSocket, (*API).calls, nil},
+		{http.MethodGet, "/v1/calls/{id}", needsSocket, (*API).call, nil},
+		proved(http.MethodPost, "/v1/calls/{id}/resolve", widening{operation: opResolve, subject: idParam, plan: (*API).planResolve}),
 
-		{http.MethodGet, "/v1/vault", needsSocket, (*API).vaultState, "", nil},
-		{http.MethodPost, "/v1/vault/unlock", ownProof, (*API).unlock, "", nil},
-		{http.MethodPost, "/v1/vault/lock", needsSocket, (*API).lock, "", nil},
+		{http.MethodGet, "/v1/vault", needsSocket, (*API).vaultState, nil},
+		{http.MethodPost, "/v1/vault/unlock", ownProof, (*API).unlock, nil},
+		{http.MethodPost, "/v1/vault/lock", needsSocket, (*API).lock, nil},
 
-		{http.MethodGet, "/v1/identities", needsSocket, (*API).identities, "", nil},
-		{http.MethodPut, "/v1/identities/{name}", needsProof, (*API).put, opPut, nameParam},
-		{http.MethodDelete, "/v1/identities/{name}", needsProof, (*API).deleteIdentity, opDelete, nameParam},
-		{http.MethodPost, "/v1/identities/{name}/rebind", needsProof, (*API).rebind, opRebind, nameParam},
+		{http.MethodGet, "/v1/identities", needsSocket, (*API).identities, nil},
+		proved(http.MethodPut, "/v1/identities/{name}", widening{operation: opPut, subject: nameParam, aside: memberSecret, plan: (*API).planPut}),
+		proved(http.MethodDelete, "/v1/identities/{name}", widening{operation: opDelete, subject: nameParam, plan: (*API).planDelete}),
+		proved(http.MethodPost, "/v1/identities/{name}/rebind", widening{operation: opRebind, subject: nameParam, plan: (*API).planRebind}),
 
-		{http.MethodGet, "/v1/contracts", needsSocket, (*API).contracts, "", nil},
-		{http.MethodPost, "/v1/reload", needsProof, (*API).reload, opReload, noSubject},
-		{http.MethodPost, "/v1/explain", needsSocket, (*API).explain, "", nil},
+		{http.MethodGet, "/v1/contracts", needsSocket, (*API).contracts, nil},
+		proved(http.MethodPost, "/v1/reload", widening{operation: opReload, plan: (*API).planReload}),
+		{http.MethodPost, "/v1/explain", needsSocket, (*API).explain, nil},
 
-		{http.MethodGet, "/v1/journal/activity", needsReads, (*API).activity, "", nil},
-		{http.MethodGet, "/v1/journal/sessions", needsReads, (*API).sessionJournal, "", nil},
-		{http.MethodGet, "/v1/rejections", needsReads, (*API).rejections, "", nil},
+		{http.MethodGet, "/v1/journal/activity", needsReads, (*API).activity, nil},
+		{http.MethodGet, "/v1/journal/sessions", needsReads, (*API).sessionJournal, nil},
+		{http.MethodGet, "/v1/rejections", needsReads, (*API).rejections, nil},
 	}
 }
 

@@ -57,11 +57,13 @@ func TestEveryWideningRouteNeedsAProof(t *testing.T) {
 			if rt.needs != needsSocket {
 				t.Errorf("%s is listed as free of proofs and is not", name)
 			}
-		case rt.needs != needsProof || rt.operation == "" || rt.subject == nil:
+		case rt.needs != needsProof || rt.widens == nil || rt.widens.operation == "" || rt.widens.plan == nil || rt.serve != nil:
 			t.Errorf("%s widens and needs no proof", name)
+		case strings.Contains(rt.path, "{") != (rt.widens.subject != nil):
+			t.Errorf("%s: the proof does not name its subject", name)
 		}
-		if (rt.needs == needsProof) != (rt.operation != "") {
-			t.Errorf("%s: operation %q does not fit its permission", name, rt.operation)
+		if (rt.needs == needsProof) != (rt.widens != nil) || (rt.serve == nil) != (rt.widens != nil) {
+			t.Errorf("%s: what it does and what it needs do not fit", name)
 		}
 	}
 	walk := func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -187,19 +189,23 @@ func TestProofForm(t *testing.T) {
 		return m
 	}
 	for name, proof := range map[string]any{
-		"a text": "yes", "null": nil, "a list": []any{}, "empty": map[string]any{},
+		"a text": "yes", "null": nil, "a list": []any{}, "half": map[string]any{"challenge_id": "c"},
 		"id is a number": with("challenge_id", 1), "kind is null": with("kind", nil), "mac is no text": with("mac", true),
 		"mac is no base64": with("mac", "%%%%"), "mac is url base64": with("mac", "__8="), "one more": with("by", "root"),
 	} {
-		c := &call{body: map[string]any{"proof": proof}}
+		c := &call{body: object{members: map[string]any{"proof": proof}}}
 		if _, err := c.proof(); translate(err).status != http.StatusBadRequest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := (&call{body: map[string]any{}}).proof(); translate(err).Code != "PROOF_REQUIRED" {
-		t.Errorf("none: %v", err)
+	for name, none := range map[string]map[string]any{
+		"none": {}, "empty": {"proof": map[string]any{}}, "empty members": {"proof": map[string]any{"challenge_id": "", "kind": "", "mac": ""}},
+	} {
+		if _, err := (&call{body: object{members: none}}).proof(); translate(err).Code != "PROOF_REQUIRED" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if p, err := (&call{body: map[string]any{"proof": good}}).proof(); err != nil || p.ChallengeID != "c" || len(p.MAC) != 3 {
+	if p, err := (&call{body: object{members: map[string]any{"proof": good}}}).proof(); err != nil || p.ChallengeID != "c" || len(p.MAC) != 3 {
 		t.Errorf("a good one: %+v, %v", p, err)
 	}
 }

@@ -1,7 +1,6 @@
 package operatorapi
 
 import (
-	"encoding/base64"
 	"time"
 
 	"chatelaine/internal/gateway"
@@ -90,27 +89,6 @@ func viewSession(s sessions.Session, permits []gateway.Permit) sessionView {
 	return v
 }
 
-// authorize permits, for this session, exactly the changes that its card lists
-// now; what is added or changed later asks again.
-func (a *API) authorize(c *call) (any, error) {
-	if err := c.only(); err != nil {
-		return nil, err
-	}
-	id := idParam(c)
-	if _, ok := a.sessions.Get(id); !ok {
-		return nil, notFound("no such session")
-	}
-	permits, pins := a.g.Permits()
-	if err := a.g.Record(c.r.Context(), "session.authorize", id, c.by, map[string]any{"permits": len(permits)}); err != nil {
-		return nil, err
-	}
-	if err := a.sessions.Authorize(id, pins, c.by); err != nil {
-		return nil, err
-	}
-	a.g.Publish("session", id)
-	return a.sessionNamed(id, permits)
-}
-
 func (a *API) sessionNamed(id string, permits []gateway.Permit) (any, error) {
 	s, ok := a.sessions.Get(id)
 	if !ok {
@@ -190,34 +168,6 @@ func (a *API) call(c *call) (any, error) {
 	}{v, a.g.CallDetail(i)}, nil
 }
 
-func (a *API) resolve(c *call) (any, error) {
-	if err := c.only("happened"); err != nil {
-		return nil, err
-	}
-	happened, err := c.flag("happened", true)
-	if err != nil {
-		return nil, err
-	}
-	id := idParam(c)
-	if err := a.g.Resolve(c.r.Context(), id, happened, c.by); err != nil {
-		return nil, err
-	}
-	return a.call(c)
-}
-
-func (a *API) openReads(c *call) (any, error) {
-	if err := c.only(); err != nil {
-		return nil, err
-	}
-	if c.conn == nil {
-		return nil, needsReadSession()
-	}
-	if err := a.g.Record(c.r.Context(), "read", "", c.by, nil); err != nil {
-		return nil, err
-	}
-	return map[string]any{"expires_at": c.conn.open(time.Now()).UTC()}, nil
-}
-
 func (a *API) vaultState(*call) (any, error) { return a.vault.State(), nil }
 
 func (a *API) unlock(c *call) (any, error) {
@@ -254,77 +204,9 @@ func (a *API) identities(*call) (any, error) {
 	return map[string]any{"identities": list}, nil
 }
 
-// put takes a secret in; it never comes out again.
-func (a *API) put(c *call) (any, error) {
-	if err := c.only("secret", "target", "short"); err != nil {
-		return nil, err
-	}
-	text, err := c.text("secret", true)
-	if err != nil {
-		return nil, err
-	}
-	b, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil {
-		return nil, invalid("/secret", "is not base64")
-	}
-	defer clear(b)
-	target, err := c.text("target", false)
-	if err != nil {
-		return nil, err
-	}
-	short, err := c.flag("short", false)
-	if err != nil {
-		return nil, err
-	}
-	name := nameParam(c)
-	if err := a.g.Record(c.r.Context(), opPut, name, c.by, nil); err != nil {
-		return nil, err
-	}
-	return a.vault.Put(c.r.Context(), name, target, b, short)
-}
-
-func (a *API) deleteIdentity(c *call) (any, error) {
-	if err := c.only(); err != nil {
-		return nil, err
-	}
-	name := nameParam(c)
-	if err := a.g.Record(c.r.Context(), opDelete, name, c.by, nil); err != nil {
-		return nil, err
-	}
-	if err := a.vault.Delete(c.r.Context(), name); err != nil {
-		return nil, err
-	}
-	return map[string]any{"name": name, "deleted": true}, nil
-}
-
-func (a *API) rebind(c *call) (any, error) {
-	if err := c.only("target"); err != nil {
-		return nil, err
-	}
-	target, err := c.text("target", false)
-	if err != nil {
-		return nil, err
-	}
-	name := nameParam(c)
-	if err := a.g.Record(c.r.Context(), opRebind, name, c.by, nil); err != nil {
-		return nil, err
-	}
-	return a.vault.Rebind(c.r.Context(), name, target)
-}
-
 func (a *API) contracts(*call) (any, error) {
 	digest, list := a.g.Contracts()
 	return map[string]any{"digest": digest, "contracts": list}, nil
-}
-
-func (a *API) reload(c *call) (any, error) {
-	if err := c.only(); err != nil {
-		return nil, err
-	}
-	if err := a.daemon.Reload(c.by); err != nil {
-		return nil, err
-	}
-	return a.contracts(c)
 }
 
 func (a *API) explain(c *call) (any, error) {
@@ -335,7 +217,7 @@ func (a *API) explain(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.g.Explain(c.r.Context(), action, c.body["input"]), nil
+	return a.g.Explain(c.r.Context(), action, c.body.members["input"]), nil
 }
 
 func (a *API) activity(*call) (any, error) {

@@ -29,8 +29,8 @@ func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 }
 
 // RateLimit reads the header that a contract names under rate_limit. unit is
-// seconds or millis (to wait), unix_seconds or unix_millis (the moment when
-// the limit ends). The wait is between zero and a day.
+// seconds or millis (to wait), unix_seconds, unix_millis or http_date (the
+// moment when the limit ends). The wait is between zero and a day.
 func RateLimit(h http.Header, name, unit string, now time.Time) (time.Duration, bool) {
 	lines := h.Values(name)
 	if len(lines) != 1 {
@@ -41,6 +41,12 @@ func RateLimit(h http.Header, name, unit string, now time.Time) (time.Duration, 
 		return waitOf(lines[0], time.Second)
 	case "millis":
 		return waitOf(lines[0], time.Millisecond)
+	case "http_date":
+		t, err := http.ParseTime(lines[0])
+		if err != nil {
+			return 0, false
+		}
+		return boundWait(t.Sub(now)), true
 	case "unix_seconds", "unix_millis":
 		s, ok := timeForms[unit](json.Number(lines[0]))
 		if !ok {
