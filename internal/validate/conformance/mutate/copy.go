@@ -20,6 +20,10 @@ const (
 	variable  = "VALIDATE_CHECK_OFF"
 	hangs     = 60 * time.Second // a run takes a second or two
 	slowTests = 250 * time.Millisecond
+
+	// Tests of cost and tests with very many cases: what only they would notice
+	// has no guard of its own.
+	noGuards = "Cheap|Memory|Linear|BoundaryTable|OnlyWhatWasPicked|TestEnginesAgree"
 )
 
 // scratch is a copy of the target and of what its tests need.
@@ -113,7 +117,7 @@ func (c *scratch) build() error {
 		if out, err := output(c.dir, "go", "test", "-c", "-o", program, "./"+folder); err != nil {
 			return fmt.Errorf("the copy does not compile: %w\n%s", err, out)
 		}
-		s := suite{name: filepath.Base(folder), program: program, folder: filepath.Join(c.dir, folder)}
+		s := suite{name: filepath.Base(folder), program: program, folder: filepath.Join(c.dir, folder), args: []string{"-test.skip", noGuards}}
 		out, ok := s.run(0)
 		if !ok {
 			return fmt.Errorf("the tests of %s fail with every check on:\n%s", folder, out)
@@ -127,7 +131,7 @@ func (c *scratch) build() error {
 		quick := s
 		if len(slow) > 0 {
 			list := "^(" + strings.Join(slow, "|") + ")$"
-			quick.args = []string{"-test.skip", list}
+			quick.args = []string{"-test.skip", noGuards + "|" + list}
 			s.args = []string{"-test.run", list}
 			last = append(last, s)
 		}
