@@ -1,0 +1,466 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/actions/strictyaml"
+	"chatelaine/internal/durable"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/validate"
+)
+
+// The last of the line, from raw bytes to the envelope that an agent reads, over
+// every contract that ships.
+
+const shippedContracts = "../../contracts"
+
+// shippedAnswers is one contract with a plan of it and the answers of its
+// fixtures.
+type shippedAnswers struct {
+	contract *actions.Contract
+	plan     actions.Plan
+	call     *ledger.Call
+	now      time.Time
+	rows     []map[string]any // by row: result or display member → pick, as the contract writes it
+	answers  []executor.Exchange
+}
+
+func loadAnswers(t testing.TB) []shippedAnswers {
+	t.Helper()
+	set, problems := actions.LoadSet(shippedContracts+"/targets.yaml", shippedContracts)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	store, err := durable.OpenStore(filepath.Join(t.TempDir(), "ledger.db"), time.Second, ledger.Buckets()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	calls, err := ledger.Open(store, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := calls.Unlock(ledger.Keys{Index: make([]byte, durable.SealKeySize), Wrap: make([]byte, durable.SealKeySize)}); err != nil {
+		t.Fatal(err)
+	}
+	var out []shippedAnswers
+	for _, c := range set.Contracts() {
+		s := shippedAnswers{contract: c, rows: rowPicks(t, c)}
+		files, err := filepath.Glob(filepath.Join(shippedContracts, c.Action(), "fixtures", "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			s.read(t, set, file)
+		}
+		if s.plan.Contract() == nil || len(s.answers) == 0 {
+			t.Fatalf("%s: no fixture could be read", c.Action())
+		}
+		if s.call, _, err = calls.Claim(ledger.Owner{Agent: "tests"}, "", c.Action(), s.plan.Input().Digest(c.Action()), false); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func parseYAML(t testing.TB, path string) *strictyaml.Node {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strictyaml.Parse(path, b, strictyaml.Limits{Bytes: 4 << 20, Nodes: 100_000})
+	if f.Root() == nil {
+		t.Fatal(f.Problems())
+	}
+	return f.Root()
+}
+
+// rowPicks reads the picks of every row from the contract's text.
+func rowPicks(t testing.TB, c *actions.Contract) []map[string]any {
+	t.Helper()
+	root := parseYAML(t, filepath.Join(shippedContracts, c.Action(), "contract.yaml"))
+	var out []map[string]any
+	for _, row := range root.Get("request").Get("outcomes").Items {
+		picks := map[string]any{}
+		for _, part := range []string{"success", "display"} {
+			if n := row.Get(part); n != nil {
+				m, _ := n.Value().(map[string]any)
+				maps.Copy(picks, m)
+			}
+		}
+		out = append(out, picks)
+	}
+	return out
+}
+
+// read takes a fixture's input (that of an accepted one becomes the plan), time
+// and answers.
+func (s *shippedAnswers) read(t testing.TB, set *actions.Set, file string) {
+	t.Helper()
+	root := parseYAML(t, file)
+	if strings.HasPrefix(filepath.Base(file), "accepted") && s.plan.Contract() == nil {
+		in, err := s.contract.ParseInput(root.Get("input").Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		route, err := set.Resolve(s.contract, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := root.Get("now"); n != nil {
+			if s.now, err = time.Parse(time.RFC3339, n.Text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := actions.IdentityFact{Name: route.Target().Identity(), Generation: 1}
+		facts := actions.CallFacts{CallID: "act_boundary0001", IdempotencyKey: "3f0c8a52-6f0d-4a53-9d1c-0d5e0f1f5a11", Now: s.now}
+		if s.plan, err = actions.Freeze(s.contract, route, in, id, facts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if root.Get("answers") == nil {
+		return
+	}
+	for _, a := range root.Get("answers").Items {
+		x := executor.Exchange{Answered: true, Wrote: true, Status: 200, Header: http.Header{}}
+		if n := a.Get("status"); n != nil {
+			fmt.Sscan(n.Text, &x.Status)
+		}
+		if h := a.Get("headers"); h != nil {
+			for _, m := range h.Members {
+				x.Header.Set(m.Key, m.Value.Text)
+			}
+		}
+		if b := a.Get("body"); b != nil {
+			x.Body = []byte(b.Text)
+		}
+		s.answers = append(s.answers, x)
+	}
+}
+
+// answer goes the way of attempt.go from what came to the envelope, at the time
+// of the fixtures.
+func (s shippedAnswers) answer(t testing.TB, g *Gateway, x executor.Exchange) (judged, []byte) {
+	t.Helper()
+	var j judged
+	j.contract, j.plan, j.call, j.exchange, j.lease = s.contract, s.plan, s.call, x, noLease{}
+	raw := validate.Raw{Status: x.Status, Header: x.Header, Trailer: x.Trailer, Body: x.Body}
+	p, no := s.plan.Reader().Prove(raw, s.plan.Scope(s.now), s.now)
+	switch {
+	case no != nil:
+		j.reject(no)
+	case p.OK():
+		j.proved = p
+		g.noSecretInside(&j)
+	default:
+		j.proved, j.fault = p, g.failure(&j, p, s.now)
+	}
+	if j.fault != nil {
+		return j, g.envelopeError(s.contract, s.call.RequestID(), j.fault)
+	}
+	body, err := g.envelopeOK(s.contract, s.call.RequestID(), p)
+	if err != nil {
+		t.Fatalf("%s: a proved answer does not fit its envelope: %v\n%s", s.contract.Action(), err, body)
+	}
+	return j, body
+}
+
+// check holds an envelope to the published schema, read strictly.
+func (s shippedAnswers) check(t testing.TB, envelope []byte) map[string]any {
+	t.Helper()
+	doc, err := validate.Parse(envelope, validate.AnswerLimits())
+	if err != nil {
+		t.Fatalf("%s: the answer is not strict JSON: %v\n%s", s.contract.Action(), err, envelope)
+	}
+	if v := s.contract.EnvelopeSchema().Validate(doc); v != nil {
+		t.Fatalf("%s: %s at %s: %s\n%s", s.contract.Action(), v.Rule, v.InstancePath, v.Message, envelope)
+	}
+	return doc.(map[string]any)
+}
+
+// selected gives the parts of a body that a pick reads. It is written after the
+// page of the format, not after the code.
+func selected(pick, body any) (out []any) {
+	m, object := pick.(map[string]any)
+	if !object {
+		return pointed(pick, body)
+	}
+	if f, ok := m["find"].(map[string]any); ok {
+		for _, list := range pointed(f["in"], body) {
+			elements, _ := list.([]any)
+			for _, e := range elements {
+				at := m["at"]
+				if at == nil {
+					at = ""
+				}
+				out = append(out, pointed(at, e)...)
+			}
+		}
+		return out
+	}
+	if e, ok := m["each"].(map[string]any); ok {
+		for _, list := range pointed(e["in"], body) {
+			elements, _ := list.([]any)
+			for _, element := range elements {
+				for _, inner := range e["pick"].(map[string]any) {
+					out = append(out, selected(inner, element)...)
+				}
+			}
+		}
+		return out
+	}
+	return pointed(m["at"], body)
+}
+
+func pointed(at, body any) []any {
+	text, ok := at.(string)
+	if !ok {
+		return nil // header, from, const
+	}
+	p, err := validate.ParsePointer(text)
+	if err != nil {
+		return nil
+	}
+	if v, ok := p.Get(body); ok {
+		return []any{v}
+	}
+	return nil
+}
+
+var stain = regexp.MustCompile(`stain[0-9]{5}x|81[0-9]{5}`)
+
+// stains lists the marks in a value's texts, numbers and names, also as base64
+// reads them.
+func stains(v any, out map[string]bool) map[string]bool {
+	switch v := v.(type) {
+	case string:
+		raw, _ := base64.StdEncoding.DecodeString(v)
+		for _, m := range stain.FindAllString(v+" "+string(raw), -1) {
+			out[m] = true
+		}
+	case json.Number:
+		stains(string(v), out)
+	case []any:
+		for _, e := range v {
+			stains(e, out)
+		}
+	case map[string]any:
+		for name, e := range v {
+			stains(name, out)
+			stains(e, out)
+		}
+	}
+	return out
+}
+
+// stainer puts a mark of its own into leaves of a body.
+type stainer struct{ next int }
+
+func (s *stainer) mark() string { s.next++; return fmt.Sprintf("stain%05dx", s.next) }
+
+// variants gives bodies that differ from one: each leaf marked alone, every leaf
+// that keep does not want marked at once, a member that nobody named in each
+// object.
+func (s *stainer) variants(body any, keep func(any) bool) []any {
+	var out []any
+	out = append(out, s.rewrite(body, -1, -1, keep))
+	leaves, objects := count(body)
+	for i := range leaves {
+		out = append(out, s.rewrite(body, i, -1, nil))
+	}
+	for i := range objects {
+		out = append(out, s.rewrite(body, -1, i, nil))
+	}
+	return out
+}
+
+func count(v any) (leaves, objects int) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			l, o := count(e)
+			leaves, objects = leaves+l, objects+o
+		}
+		return leaves, objects
+	case map[string]any:
+		for _, e := range v {
+			l, o := count(e)
+			leaves, objects = leaves+l, objects+o
+		}
+		return leaves, objects + 1
+	}
+	return 1, 0
+}
+
+// rewrite copies v. The leaf of number leaf, or with keep every leaf it does not
+// want, becomes a mark; the object of number object gets a member more.
+func (s *stainer) rewrite(v any, leaf, object int, keep func(any) bool) any {
+	l, o := 0, 0
+	var walk func(any) any
+	walk = func(v any) any {
+		switch v := v.(type) {
+		case []any:
+			out := make([]any, len(v))
+			for i, e := range v {
+				out[i] = walk(e)
+			}
+			return out
+		case map[string]any:
+			out := map[string]any{}
+			here := o
+			o++
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				out[name] = walk(v[name])
+			}
+			if here == object {
+				out[s.mark()] = s.mark()
+			}
+			return out
+		}
+		here := l
+		l++
+		if here != leaf && (keep == nil || keep(v)) {
+			return v
+		}
+		switch v.(type) {
+		case string:
+			return s.mark()
+		case json.Number:
+			s.next++
+			return json.Number(fmt.Sprintf("81%05d", s.next))
+		}
+		return v
+	}
+	return walk(v)
+}
+
+// Every leaf of every answer that ships, marked: what an agent reads fits the
+// published envelope and holds no mark that no pick of the matched row selected.
+func TestAgentsReadOnlyWhatWasPicked(t *testing.T) {
+	g, s := New(Deps{}), &stainer{}
+	tried, succeeded, dropped := 0, 0, 0
+	for _, c := range loadAnswers(t) {
+		fine := 0
+		for _, x := range c.answers {
+			body, err := validate.Parse(x.Body, validate.AnswerLimits())
+			if err != nil {
+				c.judgeBytes(t, g, x)
+				continue
+			}
+			picked := map[string]bool{}
+			for _, row := range c.rows {
+				for _, pick := range row {
+					for _, v := range selected(pick, body) {
+						picked[string(validate.Canonical(v))] = true
+					}
+				}
+			}
+			keep := func(v any) bool { return picked[string(validate.Canonical(v))] }
+			for _, v := range append(s.variants(body, keep), body) {
+				x.Body = validate.Canonical(v)
+				x.Header, x.Trailer = x.Header.Clone(), http.Header{"X-Late": {s.mark()}}
+				x.Header.Set("X-Extra", s.mark())
+				ok, marks := c.judgeBytes(t, g, x)
+				tried++
+				if ok {
+					fine++
+					dropped += len(stains(v, map[string]bool{})) - marks
+				}
+			}
+		}
+		if fine == 0 {
+			t.Errorf("%s: not one answer was a success", c.contract.Action())
+		}
+		succeeded += fine
+	}
+	t.Logf("%d answers, %d successes, %d marks that nothing selected", tried, succeeded, dropped)
+	// The shipped contracts are closed: few places take a text that no pick reads.
+	if succeeded < 50 || dropped < 2 {
+		t.Error("too few successes: the property is hardly tried")
+	}
+}
+
+// judgeBytes lets one answer through and compares. It says whether it was a
+// success and how many marks came out.
+func (c shippedAnswers) judgeBytes(t testing.TB, g *Gateway, x executor.Exchange) (success bool, marks int) {
+	t.Helper()
+	j, envelope := c.answer(t, g, x)
+	doc := c.check(t, envelope)
+	out := stains(doc, map[string]bool{})
+	allowed := map[string]bool{}
+	if j.fault == nil {
+		body, _ := validate.Parse(x.Body, validate.AnswerLimits())
+		row := c.row(t, j.proved)
+		for name, pick := range row {
+			parts := selected(pick, body)
+			for _, v := range parts {
+				stains(v, allowed)
+			}
+			if got, there := j.proved.Data()[name]; there && plainPick(pick) && (len(parts) != 1 || !validate.Equal(got, parts[0])) {
+				t.Fatalf("%s: %s is not what stands at its pointer", c.contract.Action(), name)
+			}
+		}
+		for name := range j.proved.Data() {
+			if _, ok := row[name]; !ok {
+				t.Fatalf("%s: the member %s is picked nowhere", c.contract.Action(), name)
+			}
+		}
+	}
+	for m := range out {
+		if !allowed[m] {
+			t.Fatalf("%s: %s came out and no pick selected it\n%s\n%s", c.contract.Action(), m, x.Body, envelope)
+		}
+	}
+	return j.fault == nil, len(out)
+}
+
+// plainPick says that a pick is a pointer and nothing else.
+func plainPick(pick any) bool {
+	m, object := pick.(map[string]any)
+	_, at := m["at"]
+	return !object || len(m) == 1 && at
+}
+
+func (c shippedAnswers) row(t testing.TB, p *validate.Proved) map[string]any {
+	t.Helper()
+	var i int
+	if _, err := fmt.Sscanf(p.Row(), "request.outcomes[%d]", &i); err != nil || i >= len(c.rows) {
+		t.Fatalf("%s: the row %q", c.contract.Action(), p.Row())
+	}
+	return c.rows[i]
+}
+
+// FuzzShippedAnswers: for any bytes at all the agent's answer fits the published
+// envelope, and the data holds what stands at the pointers of the matched row.
+func FuzzShippedAnswers(f *testing.F) {
+	all := loadAnswers(f)
+	for i, c := range all {
+		for _, x := range c.answers {
+			if len(x.Body) < 8<<10 {
+				f.Add(uint8(i), uint16(x.Status), x.Header.Get("Content-Type"), x.Body)
+			}
+		}
+	}
+	f.Add(uint8(0), uint16(200), "application/json", []byte(`{"a":1,"a":2}`))
+	f.Add(uint8(1), uint16(503), "text/html", []byte("<html>"))
+	g := New(Deps{})
+	f.Fuzz(func(t *testing.T, which uint8, status uint16, mime string, body []byte) {
+		x := executor.Exchange{Answered: true, Wrote: true, Status: int(status), Header: http.Header{"Content-Type": {mime}}, Body: body}
+		all[int(which)%len(all)].judgeBytes(t, g, x)
+	})
+}
