@@ -44,3 +44,12 @@ func TestHead(t *testing.T) {
 		t.Errorf("a JSON body: %v", told(ps))
 	}
 }
+
+// An input that is required and not declared would refuse every call.
+func TestRequiredNames(t *testing.T) {
+	_, ps := load(t, goodSite, edit(t, goodContract, "required: [service,", "required: [servcie, service,"))
+	same(t, "a slip", told(ps), []string{`10:3 input the input requires "servcie" and has no property of that name`})
+	if ps[0].Hint != `did you mean "service"?` {
+		t.Errorf("hint %q", ps[0].Hint)
+	}
+}

@@ -193,12 +193,26 @@ func (d *draft) input(n *strictyaml.Node) {
 	if doc["type"] != "object" {
 		d.bad(n.Pos, "input", "write type: object", "the input must be an object")
 	}
+	d.requiredNames(n, doc)
 	for ptr, name := range d.in.names() {
 		at := locate(n, ptr)
 		if w := forbiddenWord(name); w != "" {
 			d.bad(at, "input-name", "an input holds a fact of the task; what it would choose belongs to the route or the site file", "the input %q contains the word %q", name, w)
 		} else if !inputName.MatchString(name) {
 			d.bad(at, "input-name", "letters, digits, _ and -, beginning with a letter", "%q is no name of an input", name)
+		}
+	}
+}
+
+// requiredNames refuses a required input that the closed object does not have:
+// no call could ever be right.
+func (d *draft) requiredNames(n *strictyaml.Node, doc map[string]any) {
+	props, _ := doc["properties"].(map[string]any)
+	required, _ := doc["required"].([]any)
+	for _, r := range required {
+		name, ok := r.(string)
+		if _, declared := props[name]; ok && !declared {
+			d.bad(locate(n, "/required"), "input", strictyaml.DidYouMean(name, sortedKeys(props)), "the input requires %q and has no property of that name", name)
 		}
 	}
 }
