@@ -83,7 +83,7 @@ was refused; that is private, so it needs the operator passphrase and is recorde
 				}
 				return a.withOperator(show)
 			}
-			return a.proven(cmd, fd, client.OpRead, "", func(op *client.Operator, p client.Proof) error {
+			return a.proven(cmd, fd, client.OpRead, "", nil, func(op *client.Operator, p client.Proof) error {
 				if err := op.OpenRead(cmd.Context(), p); err != nil {
 					return err
 				}
@@ -166,7 +166,7 @@ is. It needs the operator passphrase and cannot be taken back.`,
 			if happened == didNot {
 				return usage("say what you found: --happened or --did-not, one of them")
 			}
-			return a.proven(cmd, fd, client.OpCallResolve, args[0], func(op *client.Operator, p client.Proof) error {
+			return a.proven(cmd, fd, client.OpCallResolve, args[0], client.ResolveParams(happened), func(op *client.Operator, p client.Proof) error {
 				if err := op.Resolve(cmd.Context(), args[0], happened, p); err != nil {
 					return err
 				}

@@ -309,7 +309,7 @@ func (d *fakeDaemon) proven(w http.ResponseWriter, b obj) bool {
 		return false
 	}
 	d.proofs++
-	if d.proofs == 1 && d.options["first"] == "lapsed" {
+	if first := d.options["first"]; d.proofs == 1 && (first == "lapsed" || first == "changed") {
 		opError(w, 409, "CHALLENGE_EXPIRED", "The challenge was used or has lapsed.", "", 0)
 		return false
 	}
@@ -335,7 +335,12 @@ func (d *fakeDaemon) proven(w http.ResponseWriter, b obj) bool {
 
 var fakeKDF = client.KDF{Name: "argon2id", Salt: []byte("0123456789abcdef"), Time: 1, MemoryKiB: 8192, Threads: 1}
 
-func (d *fakeDaemon) challenge(w http.ResponseWriter, _ *http.Request) {
+func (d *fakeDaemon) challenge(w http.ResponseWriter, r *http.Request) {
+	asked, _ := json.Marshal(body(r))
+	covers := "do what was asked: " + string(asked)
+	if d.options["first"] == "changed" && d.proofs > 0 {
+		covers = "do something else"
+	}
 	ch := make([]byte, 32)
 	rand.Read(ch)
 	id := "chl_" + rand.Text()
@@ -344,7 +349,7 @@ func (d *fakeDaemon) challenge(w http.ResponseWriter, _ *http.Request) {
 	if d.options["kdf"] == "absurd" {
 		kdf.MemoryKiB = 1<<32 - 1
 	}
-	reply(w, 200, client.Challenge{ID: id, Challenge: ch, ExpiresAt: time.Now().Add(2 * time.Minute), Proofs: []client.ProofKind{{Kind: "passphrase", KDF: &kdf}}})
+	reply(w, 200, client.Challenge{ID: id, Challenge: ch, Covers: covers, Digest: covers, ExpiresAt: time.Now().Add(2 * time.Minute), Proofs: []client.ProofKind{{Kind: "passphrase", KDF: &kdf}}})
 }
 
 // wrote is what the fake was asked, for the scripts.

@@ -141,7 +141,9 @@ func (a *app) putIdentity(ctx context.Context, name string, f putFlags) error {
 		}
 		var stored client.StoredIdentity
 		err = proveWith(ctx, src, operatorPrompt,
-			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpIdentityPut, name) },
+			func() (client.Challenge, error) {
+				return op.Challenge(ctx, client.OpIdentityPut, name, client.BindParams(f.target, f.short))
+			},
 			func(p client.Proof) error {
 				stored, err = op.PutIdentity(ctx, name, client.PutIdentity{Secret: secret, Target: f.target, Short: f.short, Proof: p})
 				return err
@@ -239,7 +241,7 @@ func (a *app) identityDeleteCmd() *cobra.Command {
 		Args:    exactly("NAME"),
 		RunE: do(func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			return a.proven(cmd, fd, client.OpIdentityDelete, name, func(op *client.Operator, p client.Proof) error {
+			return a.proven(cmd, fd, client.OpIdentityDelete, name, nil, func(op *client.Operator, p client.Proof) error {
 				if err := op.DeleteIdentity(cmd.Context(), name, p); err != nil {
 					return err
 				}
@@ -259,13 +261,13 @@ func (a *app) identityRebindCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rebind NAME", Short: "Bind a stored secret to the destination that targets.yaml names now",
 		Long: `Bind a stored secret to the destination that targets.yaml names now. Until then a
-changed destination is refused as TARGET_NOT_ALLOWED. Look at the new destination
-first: from now on the secret goes there.`,
+changed destination is refused as TARGET_NOT_ALLOWED. Look at the new destination,
+which is shown before the passphrase is asked: from now on the secret goes there.`,
 		Example: "  chatelaine identity rebind deploy-test-bot\n  chatelaine identity rebind deploy-test-bot --target deploy-test",
 		Args:    exactly("NAME"),
 		RunE: do(func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			return a.proven(cmd, fd, client.OpIdentityRebind, name, func(op *client.Operator, p client.Proof) error {
+			return a.proven(cmd, fd, client.OpIdentityRebind, name, client.BindParams(target, false), func(op *client.Operator, p client.Proof) error {
 				s, err := op.RebindIdentity(cmd.Context(), name, target, p)
 				if err != nil {
 					return err
@@ -281,8 +283,8 @@ first: from now on the secret goes there.`,
 }
 
 // proven runs one operation that needs the operator passphrase and nothing to
-// look at first.
-func (a *app) proven(cmd *cobra.Command, fd int, operation, subject string, use func(*client.Operator, client.Proof) error) error {
+// look at first but what the challenge says.
+func (a *app) proven(cmd *cobra.Command, fd int, operation, subject string, of client.Params, use func(*client.Operator, client.Proof) error) error {
 	fd, err := fdGiven(cmd, "proof-fd", fd)
 	if err != nil {
 		return err
@@ -294,13 +296,8 @@ func (a *app) proven(cmd *cobra.Command, fd int, operation, subject string, use 
 	defer src.close()
 	ctx := cmd.Context()
 	return a.withOperator(func(op *client.Operator) error {
-		if src.interactive() {
-			if _, err := op.Status(ctx); err != nil {
-				return err
-			}
-		}
 		return proveWith(ctx, src, operatorPrompt,
-			func() (client.Challenge, error) { return op.Challenge(ctx, operation, subject) },
+			func() (client.Challenge, error) { return op.Challenge(ctx, operation, subject, of) },
 			func(p client.Proof) error { return use(op, p) })
 	})
 }

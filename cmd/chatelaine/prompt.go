@@ -139,16 +139,26 @@ func checkTyped(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// proveWith reads the operator passphrase and answers a challenge with it. A
-// challenge that lapsed while the person typed is fetched anew; a person at a
-// terminal may mistype.
+// proveWith fetches a challenge, shows what a proof over it covers, reads the
+// operator passphrase and answers. A challenge that lapsed while the person typed
+// is fetched anew, but never one over something else than was shown; a person at
+// a terminal may mistype.
 func proveWith(ctx context.Context, src *passSource, prompt string, challenge func() (client.Challenge, error), use func(client.Proof) error) error {
+	shown, err := challenge()
+	if err != nil {
+		return err
+	}
+	if src.interactive() && shown.Covers != "" {
+		fmt.Fprintf(src.tty, "The passphrase covers: %s\n", printable(shown.Covers))
+	}
+	again := func() (client.Challenge, error) { return sameChallenge(shown, challenge) }
+	next := func() (client.Challenge, error) { return shown, nil }
 	for try := 1; ; try++ {
 		pass, err := src.read(ctx, prompt)
 		if err != nil {
 			return err
 		}
-		err = proveOnce(ctx, pass, challenge, use)
+		err = proveOnce(ctx, pass, next, again, use)
 		clear(pass)
 		if client.CodeOf(err) != client.ProofRefused || !src.interactive() || try == proofTries {
 			return err
@@ -157,10 +167,22 @@ func proveWith(ctx context.Context, src *passSource, prompt string, challenge fu
 		if err := pause(ctx, proofPause); err != nil {
 			return err
 		}
+		next = again
 	}
 }
 
-func proveOnce(ctx context.Context, pass []byte, challenge func() (client.Challenge, error), use func(client.Proof) error) error {
+// sameChallenge fetches another challenge and refuses one that covers something
+// else: the person has not seen it.
+func sameChallenge(shown client.Challenge, challenge func() (client.Challenge, error)) (client.Challenge, error) {
+	next, err := challenge()
+	if err == nil && (next.Digest != shown.Digest || next.Covers != shown.Covers) {
+		err = &failure{exit: exitLater, msg: "it changed while the passphrase was typed, and nothing was done; it would now " + next.Covers,
+			hints: []string{"look again, and run the command again"}}
+	}
+	return next, err
+}
+
+func proveOnce(ctx context.Context, pass []byte, challenge, again func() (client.Challenge, error), use func(client.Proof) error) error {
 	for try := 1; ; try++ {
 		ch, err := challenge()
 		if err != nil {
@@ -184,6 +206,7 @@ func proveOnce(ctx context.Context, pass []byte, challenge func() (client.Challe
 		default:
 			return err
 		}
+		challenge = again
 	}
 }
 

@@ -47,8 +47,8 @@ func (a *app) reloadCmd() *cobra.Command {
 		Use:   "reload",
 		Short: "Let the daemon read contracts and targets.yaml again",
 		Long: `Let the daemon read contracts and targets.yaml again: the whole set or nothing. It
-asks for the operator passphrase where the daemon wants one, because new files may
-widen what agents can do.`,
+shows what would change and asks for the operator passphrase, because new files may
+widen what agents can do. Files that change in between are not loaded: look again.`,
 		Example: "  chatelaine contract lint && chatelaine reload",
 		Args:    exactly(),
 		RunE: do(func(cmd *cobra.Command, _ []string) error {
@@ -92,6 +92,6 @@ func (a *app) reloadProven(ctx context.Context, op *client.Operator, fd int) err
 	}
 	defer src.close()
 	return proveWith(ctx, src, operatorPrompt,
-		func() (client.Challenge, error) { return op.Challenge(ctx, client.OpReload, "") },
+		func() (client.Challenge, error) { return op.Challenge(ctx, client.OpReload, "", nil) },
 		func(p client.Proof) error { return op.Reload(ctx, &p) })
 }

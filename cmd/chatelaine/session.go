@@ -125,7 +125,7 @@ func (a *app) authorize(ctx context.Context, id string, fd int, asJSON bool) err
 		w, colour := a.cardWriter(src, asJSON)
 		writeSession(w, colour, s)
 		err = proveWith(ctx, src, operatorPrompt,
-			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpAuthorize, s.ID) },
+			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpAuthorize, s.ID, nil) },
 			func(p client.Proof) error { return op.Authorize(ctx, s.ID, p) })
 		if err != nil {
 			return err

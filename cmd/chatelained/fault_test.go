@@ -106,7 +106,7 @@ func TestKillBetweenSendAndAnswer(t *testing.T) {
 		t.Errorf("unresolved calls: %+v, %v", list, err)
 	}
 	err = patiently(func() error {
-		return op.Resolve(h.ctx(), "kill-0001", true, h.proof(op, client.OpCallResolve, "kill-0001"))
+		return op.Resolve(h.ctx(), "kill-0001", true, h.proof(op, client.OpCallResolve, "kill-0001", client.ResolveParams(true)))
 	})
 	if err != nil {
 		t.Fatal(err)

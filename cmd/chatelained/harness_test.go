@@ -270,11 +270,16 @@ func (h *home) operator() *client.Operator {
 	return client.NewOperator(h.places.OperatorSocket(), client.OwnAndRoot(), "test")
 }
 
-// proof answers a fresh challenge with the operator passphrase. The daemon takes
-// one try a second; a test that proves several things waits for it.
-func (h *home) proof(op *client.Operator, operation, subject string) client.Proof {
+// proof answers a fresh challenge with the operator passphrase; of are the
+// parameters of the request, where it has any. The daemon takes one try a second;
+// a test that proves several things waits for it.
+func (h *home) proof(op *client.Operator, operation, subject string, of ...client.Params) client.Proof {
 	h.t.Helper()
-	ch, err := op.Challenge(h.ctx(), operation, subject)
+	var params client.Params
+	if len(of) > 0 {
+		params = of[0]
+	}
+	ch, err := op.Challenge(h.ctx(), operation, subject, params)
 	if err != nil {
 		h.t.Fatalf("challenge %s: %v", operation, err)
 	}

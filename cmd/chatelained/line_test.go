@@ -186,7 +186,7 @@ func TestLine(t *testing.T) {
 
 	t.Run("resolve", func(t *testing.T) {
 		err := patiently(func() error {
-			return op.Resolve(h.ctx(), "hostile-2.0.1", false, h.proof(op, client.OpCallResolve, "hostile-2.0.1"))
+			return op.Resolve(h.ctx(), "hostile-2.0.1", false, h.proof(op, client.OpCallResolve, "hostile-2.0.1", client.ResolveParams(false)))
 		})
 		if err != nil {
 			t.Fatal(err)

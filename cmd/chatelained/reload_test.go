@@ -30,7 +30,14 @@ func (h *home) change(name, from, to string) {
 // reload asks for the files to be read again, with a proof.
 func (h *home) reload(op *client.Operator) error {
 	return patiently(func() error {
-		p := h.proof(op, client.OpReload, "")
+		ch, err := op.Challenge(h.ctx(), client.OpReload, "", nil)
+		if err != nil {
+			return err // also of files that do not load
+		}
+		p, err := ch.Prove([]byte(operatorPass))
+		if err != nil {
+			return err
+		}
 		return op.Reload(h.ctx(), &p)
 	})
 }

@@ -268,7 +268,7 @@ func TestSameUserAgentCannotDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := op.Challenge(h.ctx(), client.OpRead, "")
+	other, err := op.Challenge(h.ctx(), client.OpRead, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,14 @@ func (o *Operator) Status(ctx context.Context) (Status, error) {
 	return ask[Status](ctx, o, "GET", "/v1/status", nil)
 }
 
-// Challenge asks for something to prove an operation with.
-func (o *Operator) Challenge(ctx context.Context, operation, subject string) (Challenge, error) {
+// Challenge asks for something to prove an operation with. of are the parameters
+// of the request that the proof will go into; nil where it has none.
+func (o *Operator) Challenge(ctx context.Context, operation, subject string, of Params) (Challenge, error) {
 	body := struct {
 		Operation string `json:"operation"`
 		Subject   string `json:"subject"`
-	}{operation, subject}
+		Of        Params `json:"of,omitzero"`
+	}{operation, subject, of}
 	return ask[Challenge](ctx, o, "POST", "/v1/challenges", body)
 }
 

@@ -16,6 +16,25 @@ const (
 	OpRead           = "read"
 )
 
+// Params are the parameters that a challenge covers. Only those of the request's
+// own body belong here, without its proof and its secret.
+type Params map[string]any
+
+// BindParams are those of identity.put and identity.rebind; rebind has no short.
+func BindParams(target string, short bool) Params {
+	p := Params{}
+	if target != "" {
+		p["target"] = target
+	}
+	if short {
+		p["short"] = true
+	}
+	return p
+}
+
+// ResolveParams are those of call.resolve.
+func ResolveParams(happened bool) Params { return Params{"happened": happened} }
+
 // Status is the daemon at one glance.
 type Status struct {
 	Version   string          `json:"version"`

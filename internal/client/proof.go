@@ -47,10 +47,14 @@ type ProofKind struct {
 	KDF  *KDF   `json:"kdf,omitempty"`
 }
 
-// Challenge is what a proof answers: single use, short-lived.
+// Challenge is what a proof answers: single use, short-lived. Covers is the
+// daemon's own sentence about what a proof over it allows; two challenges with
+// the same Digest allow the same.
 type Challenge struct {
 	ID        string      `json:"challenge_id"`
 	Challenge []byte      `json:"challenge"`
+	Covers    string      `json:"covers"`
+	Digest    string      `json:"digest"`
 	ExpiresAt time.Time   `json:"expires_at"`
 	Proofs    []ProofKind `json:"proofs"`
 }

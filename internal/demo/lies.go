@@ -38,7 +38,7 @@ const proofPatience = 10 * time.Second
 // readSession opens the operator's view of inputs and refused answers.
 func (p *play) readSession(ctx context.Context) error {
 	return until(ctx, proofPatience, "a proof to be taken", func() (bool, error) {
-		ch, err := p.op.Challenge(ctx, client.OpRead, "")
+		ch, err := p.op.Challenge(ctx, client.OpRead, "", nil)
 		if err != nil {
 			return false, err
 		}

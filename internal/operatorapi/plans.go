@@ -1,0 +1,313 @@
+package operatorapi
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"chatelaine/internal/approvals"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/gateway"
+	"chatelaine/internal/sessions"
+)
+
+// planReads opens the read session of the connection that brings the proof.
+func (a *API) planReads(_ string, of object) (statement, error) {
+	if err := of.only(); err != nil {
+		return statement{}, err
+	}
+	return statement{
+		covers: fmt.Sprintf("read inputs, journals and refused answers on one connection for %d minutes", int(ReadSessionLife.Minutes())),
+		do: func(c *call) (any, error) {
+			if c.conn == nil {
+				return nil, needsReadSession()
+			}
+			if err := a.g.Record(c.r.Context(), opRead, "", c.by, nil); err != nil {
+				return nil, err
+			}
+			return map[string]any{"expires_at": c.conn.open(time.Now()).UTC()}, nil
+		},
+	}, nil
+}
+
+// planAuthorize permits, for this session, exactly the changes that its card
+// lists now; what is added or changed later asks again.
+func (a *API) planAuthorize(id string, of object) (statement, error) {
+	if err := of.only(); err != nil {
+		return statement{}, err
+	}
+	s, ok := a.sessions.Get(id)
+	switch {
+	case !ok:
+		return statement{}, notFound("no such session")
+	case s.State == sessions.StateAuthorised:
+		return statement{}, sessions.ErrDecided
+	case s.State != sessions.StatePending:
+		return statement{}, sessions.ErrEnded
+	}
+	permits, pins := a.g.Permits()
+	return statement{
+		covers: authorizeSentence(s, permits),
+		facts:  append(permitFacts(permits, pins), factOf("which session of that name ends", s.Conflict)),
+		do: func(c *call) (any, error) {
+			if err := a.g.Record(c.r.Context(), opAuthorize, id, c.by, map[string]any{"permits": len(permits)}); err != nil {
+				return nil, err
+			}
+			if err := a.sessions.Authorize(id, pins, c.by); err != nil {
+				return nil, err
+			}
+			a.g.Publish("session", id)
+			return a.sessionNamed(id, permits)
+		},
+	}, nil
+}
+
+func authorizeSentence(s sessions.Session, permits []gateway.Permit) string {
+	text := fmt.Sprintf("let agent %s act in session %s", s.Name, s.ID)
+	if s.Conflict {
+		text += ", ending the other session of that name"
+	}
+	var names []string
+	for _, p := range permits {
+		names = append(names, p.Action+" on "+p.Target)
+	}
+	if len(names) == 0 {
+		return text + "; every change is asked about each time"
+	}
+	return text + "; without asking again: " + some(names)
+}
+
+// permitFacts is one fact for each action: the lines shown and the pin kept.
+func permitFacts(permits []gateway.Permit, pins map[string]string) []approvals.Part {
+	var order []string
+	lines := map[string][]gateway.Permit{}
+	for _, p := range permits {
+		if lines[p.Action] == nil {
+			order = append(order, p.Action)
+		}
+		lines[p.Action] = append(lines[p.Action], p)
+	}
+	out := make([]approvals.Part, 0, len(order)+1)
+	for _, action := range order {
+		out = append(out, factOf("what is permitted of "+action, map[string]any{"lines": lines[action], "pin": pins[action]}))
+	}
+	return out
+}
+
+// planResolve ends an unresolved call by what a person found out.
+func (a *API) planResolve(id string, of object) (statement, error) {
+	if err := of.only("happened"); err != nil {
+		return statement{}, err
+	}
+	happened, err := of.flag("happened", true)
+	if err != nil {
+		return statement{}, err
+	}
+	i, err := a.g.Unresolved(id)
+	if err != nil {
+		return statement{}, err
+	}
+	found := "it did not happen"
+	if happened {
+		found = "it happened"
+	}
+	return statement{
+		covers: fmt.Sprintf("resolve call %s (%s, asked by %s) as: %s", i.RequestID, i.Action, i.Agent, found),
+		of:     map[string]any{"happened": happened},
+		facts: []approvals.Part{factOf("the call", map[string]any{
+			"request_id": i.RequestID, "action": i.Action, "agent": i.Agent, "uid": i.UID, "claimed_at": i.ClaimedAt.UnixNano(),
+		})},
+		do: func(c *call) (any, error) {
+			if err := a.g.Resolve(c.r.Context(), id, happened, c.by); err != nil {
+				return nil, err
+			}
+			return a.call(c)
+		},
+	}, nil
+}
+
+// planPut takes a secret in; it never comes out again.
+func (a *API) planPut(name string, of object) (statement, error) {
+	if err := of.only("target", "short"); err != nil {
+		return statement{}, err
+	}
+	short, err := of.flag("short", false)
+	if err != nil {
+		return statement{}, err
+	}
+	s, bound, err := a.planBinding(name, of)
+	if err != nil {
+		return statement{}, err
+	}
+	s.covers = fmt.Sprintf("store a secret for %s, bound to %s", name, bound.Destination())
+	if short {
+		s.of["short"] = true
+		s.covers += "; a short one is taken"
+	}
+	s.do = func(c *call) (any, error) {
+		b, err := c.secret()
+		if err != nil {
+			return nil, err
+		}
+		defer clear(b)
+		detail := map[string]any{"destination": bound.Destination(), "short": short}
+		if err := a.g.Record(c.r.Context(), opPut, name, c.by, detail); err != nil {
+			return nil, err
+		}
+		return bound.Put(c.r.Context(), b, short)
+	}
+	return s, nil
+}
+
+// secret is the member of that name, decoded. The caller clears it.
+func (c *call) secret() ([]byte, error) {
+	text, err := c.text(memberSecret, true)
+	if err != nil {
+		return nil, err
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		clear(b)
+		return nil, invalid("/"+memberSecret, "is not base64")
+	}
+	return b, nil
+}
+
+// planBinding is what put and rebind have in common: the target that was asked
+// for and the binding that it has now.
+func (a *API) planBinding(name string, of object) (statement, Bound, error) {
+	target, err := of.text("target", false)
+	if err != nil {
+		return statement{}, nil, err
+	}
+	bound, err := a.vault.Bind(name, target)
+	if err != nil {
+		return statement{}, nil, err
+	}
+	s := statement{of: map[string]any{}, facts: []approvals.Part{{Name: "the destination of " + name, Digest: bound.Digest()}}}
+	if target != "" {
+		s.of["target"] = target
+	}
+	return s, bound, nil
+}
+
+func (a *API) planRebind(name string, of object) (statement, error) {
+	if err := of.only("target"); err != nil {
+		return statement{}, err
+	}
+	s, bound, err := a.planBinding(name, of)
+	if err != nil {
+		return statement{}, err
+	}
+	was, err := a.stored(name)
+	if err != nil {
+		return statement{}, err
+	}
+	s.facts = append(s.facts, storedFact(was))
+	s.covers = fmt.Sprintf("bind the stored secret of %s to %s; now it is bound to %s", name, bound.Destination(), was.Destination)
+	s.do = func(c *call) (any, error) {
+		detail := map[string]any{"destination": bound.Destination(), "was": was.Destination}
+		if err := a.g.Record(c.r.Context(), opRebind, name, c.by, detail); err != nil {
+			return nil, err
+		}
+		return bound.Rebind(c.r.Context())
+	}
+	return s, nil
+}
+
+func (a *API) planDelete(name string, of object) (statement, error) {
+	if err := of.only(); err != nil {
+		return statement{}, err
+	}
+	was, err := a.stored(name)
+	if err != nil {
+		return statement{}, err
+	}
+	return statement{
+		covers: fmt.Sprintf("delete the secret of %s, which is bound to %s", name, was.Destination),
+		facts:  []approvals.Part{storedFact(was)},
+		do: func(c *call) (any, error) {
+			if err := a.g.Record(c.r.Context(), opDelete, name, c.by, map[string]any{"destination": was.Destination}); err != nil {
+				return nil, err
+			}
+			if err := a.vault.Delete(c.r.Context(), name); err != nil {
+				return nil, err
+			}
+			return map[string]any{"name": name, "deleted": true}, nil
+		},
+	}, nil
+}
+
+// stored is the identity of that name, if the vault has a secret for it.
+func (a *API) stored(name string) (IdentityView, error) {
+	list, err := a.vault.Identities()
+	if err != nil {
+		return IdentityView{}, err
+	}
+	for _, v := range list {
+		if v.Name == name && v.Stored {
+			return v, nil
+		}
+	}
+	return IdentityView{}, fault.Newf(fault.NotFound, "no secret is stored under that name")
+}
+
+func storedFact(v IdentityView) approvals.Part {
+	return factOf("the stored secret of "+v.Name, map[string]any{"generation": v.Generation, "destination": v.Destination})
+}
+
+// planReload reads the files and puts in force exactly what it read.
+func (a *API) planReload(_ string, of object) (statement, error) {
+	if err := of.only(); err != nil {
+		return statement{}, err
+	}
+	next, err := a.daemon.Load()
+	if err != nil {
+		return statement{}, err
+	}
+	ch := next.Change
+	facts := []approvals.Part{
+		{Name: "the contracts and targets on disk", Digest: ch.To},
+		{Name: "the contracts and targets in force", Digest: ch.From},
+	}
+	for _, p := range ch.Pins {
+		facts = append(facts, factOf("action "+p.Action, p.Pin))
+	}
+	return statement{
+		covers: reloadSentence(ch),
+		facts:  facts,
+		do: func(c *call) (any, error) {
+			if err := next.Accept(c.r.Context(), c.by); err != nil {
+				return nil, err
+			}
+			return a.contracts(c)
+		},
+	}, nil
+}
+
+// digestShown is how many hexadecimal digits of a set's digest a sentence has.
+const digestShown = 12
+
+func reloadSentence(ch gateway.Change) string {
+	text := fmt.Sprintf("put the files in force as they are now: set %s, %d contracts", hex.EncodeToString(ch.To[:])[:digestShown], len(ch.Pins))
+	if len(ch.Changed) > 0 {
+		text += "; new or changed: " + some(ch.Changed)
+	}
+	if len(ch.Gone) > 0 {
+		text += "; gone: " + some(ch.Gone)
+	}
+	return text
+}
+
+// someShown bounds the names in one sentence; the proof covers them all.
+const someShown = 8
+
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), someShown)], ", ")
+	if more := len(names) - someShown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
