@@ -9,6 +9,7 @@ const (
 	invalidAfterChange  = "The answer is not what the contract allows. It was sent and may have taken effect; do not repeat it."
 	noCallHere          = "There is no call of this id for this agent."
 	noRouteHere         = "There is no such route here."
+	missingAfterChange  = "It was sent and accepted, and what it should name is not in the answer. It may have taken effect; do not repeat it."
 	internalAfterChange = "The daemon failed after the request was sent. It may have taken effect; do not repeat it."
 )
 

@@ -118,6 +118,15 @@ func NoCall() *Error {
 	return e
 }
 
+// NotInAnswer is NOT_FOUND of a change whose answer was a success and did not
+// hold the object that the contract looks for in it: unlike a 404, it does not
+// say that nothing was done, so that the sentence warns.
+func NotInAnswer(cause error) *Error {
+	e := New(NotFound, cause)
+	e.message = missingAfterChange
+	return e
+}
+
 // NoRoute is NOT_FOUND about a path of the API itself.
 func NoRoute() *Error {
 	e := New(NotFound, errors.New("no such route"))
@@ -149,7 +158,7 @@ func Messages(code Code) []string {
 		out = append(out, m)
 	}
 	if code == NotFound {
-		out = append(out, noCallHere, noRouteHere)
+		out = append(out, noCallHere, noRouteHere, missingAfterChange)
 	}
 	return out
 }

@@ -230,6 +230,9 @@ func (g *Gateway) failure(j *judged, p *validate.Proved, now time.Time) *fault.E
 			return fault.Own(fault.Code(code), own.Message, own.Retryable, rowCause(p))
 		}
 	}
+	if p.Missed() && j.changes() {
+		return fault.NotInAnswer(rowCause(p))
+	}
 	f := fault.New(fault.Code(code), rowCause(p))
 	if after, ok := waitWanted(j, now); ok && f.Retryable() {
 		f = f.After(after)

@@ -18,6 +18,7 @@ import (
 	"chatelaine/internal/actions/strictyaml"
 	"chatelaine/internal/durable"
 	"chatelaine/internal/executor"
+	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/validate"
 )
@@ -463,4 +464,76 @@ func FuzzShippedAnswers(f *testing.F) {
 		x := executor.Exchange{Answered: true, Wrote: true, Status: int(status), Header: http.Header{"Content-Type": {mime}}, Body: body}
 		all[int(which)%len(all)].judgeBytes(t, g, x)
 	})
+}
+
+const missingContract = `
+contract: v1
+action: start_job
+version: 1.0.0
+summary: Start one job.
+owner: tests
+effect: EFFECT
+input: {type: object, additionalProperties: false, required: [key], properties: {key: {type: string, pattern: '^[a-z]{1,8}$', maxLength: 8}}}
+route: {target: jobs}
+request:
+  method: METHOD
+  path: /jobs/{input.key}
+  outcomes:
+    - status: 200
+      expect: {type: object, additionalProperties: false, required: [jobs], properties: {jobs: {type: array, maxItems: 9, items: {type: object, additionalProperties: false, required: [key, id], properties: {key: {type: string, maxLength: 8}, id: {type: string, maxLength: 8}}}}}}
+      success: {id: {find: {in: /jobs, where: {equals: [/key, {from: input.key}]}}, at: /id}}
+result: {type: object, additionalProperties: false, required: [id], properties: {id: {type: string, pattern: '^[a-z0-9]{1,8}$', maxLength: 8}}}
+`
+
+// A find that meets nothing in the accepted answer of a change is NOT_FOUND, as
+// the page says, and no invitation: it is final, not retryable, never sent again
+// by a retry, and its sentence says that the change may have been done.
+func TestAMissingObjectAfterAChangeIsNotRepeated(t *testing.T) {
+	for effect, c := range map[string]struct{ method, more, want string }{
+		"change": {"POST", "approval: {sentence: 'Start {input.key}'}\nat_most_once: each call starts one\n", "do not repeat it"},
+		"read":   {"GET", "", "The remote object is not there."},
+	} {
+		dir := t.TempDir()
+		text := strings.NewReplacer("EFFECT", effect, "METHOD", c.method).Replace(missingContract) + c.more
+		site := "targets: {jobs: {url: 'https://jobs.example', identity: bot, actions: [start_job], effects: [read, change], ask: session}}\nidentities: {bot: {kind: bearer}}\n"
+		if err := os.MkdirAll(filepath.Join(dir, "contracts", "start_job"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for path, b := range map[string]string{"targets.yaml": site, "contracts/start_job/contract.yaml": text} {
+			if err := os.WriteFile(filepath.Join(dir, path), []byte(b), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set, problems := actions.LoadSet(filepath.Join(dir, "targets.yaml"), filepath.Join(dir, "contracts"))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		s := loadAnswers(t)[0]
+		s.contract = set.Contracts()[0]
+		in, err := s.contract.ParseInput(map[string]any{"key": "build"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		route, err := set.Resolve(s.contract, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.plan, err = actions.Freeze(s.contract, route, in, actions.IdentityFact{Name: "bot"}, actions.CallFacts{CallID: "act_boundary0001", Now: s.now}); err != nil {
+			t.Fatal(err)
+		}
+		x := executor.Exchange{Answered: true, Wrote: true, Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"jobs":[{"key":"test","id":"j1"}]}`)}
+		j, envelope := s.answer(t, New(Deps{}), x)
+		s.check(t, envelope)
+		if j.fault == nil || j.fault.Code() != fault.NotFound || j.fault.Retryable() || j.fault.Fate(effect == "change", true) != fault.Final || !strings.Contains(j.fault.Message(), c.want) {
+			t.Errorf("%s: %+v %s", effect, j.fault, envelope)
+		}
+		if s.contract.Retry().Codes[fault.NotFound] {
+			t.Errorf("%s: would be sent again", effect)
+		}
+		// A 404 says that nothing was done, in a change too.
+		x.Status, x.Body = 404, nil
+		if j, _ := s.answer(t, New(Deps{}), x); j.fault.Message() != "The remote object is not there." {
+			t.Errorf("%s: a 404 says %q", effect, j.fault.Message())
+		}
+	}
 }

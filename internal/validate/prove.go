@@ -305,7 +305,7 @@ func (f fitted) pick() (picked, *Rejection) {
 // NOT_FOUND; everything else is an answer that the contract does not allow.
 func (f fitted) missed(part string, pf *pickFault) (picked, *Rejection) {
 	if pf.notFound {
-		return picked{fitted: f, out: Proved{row: f.row.name, code: string(fault.NotFound)}}, nil
+		return picked{fitted: f, out: Proved{row: f.row.name, code: string(fault.NotFound), missed: f.row.ends == endsSuccess}}, nil
 	}
 	return picked{}, f.reject(LayerPick, pf.rule, "%s.%s: %s", part, pf.where, pf.message)
 }

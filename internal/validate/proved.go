@@ -14,6 +14,7 @@ type Proved struct {
 	carries  bool
 	notDone  bool
 	builtin  bool
+	missed   bool // a find in a success row met nothing
 	row      string
 	code     string
 	data     map[string]any
@@ -62,6 +63,11 @@ func (p *Proved) Failure() (code string, builtin bool) {
 
 // NotDone says that the row shows that the change did not happen.
 func (p *Proved) NotDone() bool { return p.passed() && p.notDone }
+
+// Missed says that the failure NOT_FOUND comes from a find that met nothing in
+// the answer of a success row: what was asked for was accepted. After a change
+// that is no word that nothing was done.
+func (p *Proved) Missed() bool { return p.passed() && p.missed }
 
 // Row names the row that matched, "built-in" for one that the contract does not
 // write.
