@@ -1,0 +1,197 @@
+package main_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/client"
+	"chatelaine/internal/contracttest/upstream"
+)
+
+// recovery is the key of the record that init wrote out.
+func (h *home) recovery() auditlog.Identity {
+	h.t.Helper()
+	b, err := os.ReadFile(filepath.Join(h.dir, "recovery.key"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	id, err := auditlog.ParseIdentity(strings.TrimSpace(string(b)))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return id
+}
+
+// An upstream that is down for a while, with retries, must not use up the room
+// of the record: every attempt ends its own intent.
+func TestRetriesEndTheirIntents(t *testing.T) {
+	down := upstream.JSON(503, `{}`)
+	up := &switchable{}
+	up.set(func(upstream.Request) upstream.Answer { return down })
+	h := rig(t, up.script)
+	h.open()
+	h.put("jobs-reader")
+	a := h.agent("reader")
+	for i := range 12 {
+		if e := h.call(a, "get_job_run", fmt.Sprintf("down-%04d", i), jobRun); code(e) != "UPSTREAM_UNAVAILABLE" {
+			t.Fatalf("answered %s", e.Raw)
+		}
+	}
+	sent := len(h.up.Requests())
+	if sent != 24 {
+		t.Errorf("%d attempts, want two a call", sent)
+	}
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	open := map[uint64]bool{}
+	err := auditlog.Read(filepath.Join(h.places.State, "audit"), h.recovery(), func(seq uint64, e auditlog.Event) error {
+		counts[e.Type]++
+		switch e.Type {
+		case auditlog.TypeIntent:
+			open[seq] = true
+		case auditlog.TypeOutcome, auditlog.TypeReconcile:
+			delete(open, e.IntentSeq)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(open) != 0 || counts["intent"] != sent || counts["answer"] != sent {
+		t.Errorf("%d attempts: %d intents, %d answers, %d intents without an outcome", sent, counts["intent"], counts["answer"], len(open))
+	}
+}
+
+// A retry waits; what happened meanwhile counts: a revoked session sends nothing
+// more.
+func TestRevokedWhileARetryWaits(t *testing.T) {
+	up := &switchable{}
+	up.set(func(upstream.Request) upstream.Answer {
+		a := upstream.JSON(429, `{}`)
+		a.Headers = append(a.Headers, upstream.Header{Name: "Retry-After", Value: "2"})
+		return a
+	})
+	h := rig(t, up.script)
+	h.open()
+	h.put("deploy-test-bot")
+	a := h.agent("build-worker")
+	answer := background(h, a, "retry-0001", deployVersion("1.0.0"))
+	waitSent(t, h, "1.0.0")
+	op := h.operator()
+	defer op.Close()
+	list, err := op.Sessions(h.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.State == "authorised" {
+			if err := op.Revoke(h.ctx(), s.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	<-answer
+	time.Sleep(2500 * time.Millisecond)
+	if n := sentOf(h, "1.0.0"); n != 1 {
+		t.Errorf("%d requests left, the second after the session was revoked", n)
+	}
+}
+
+// What a caller hears is final is in the record, also when the daemon dies at
+// that very moment.
+func TestCancelledIsRecorded(t *testing.T) {
+	h := rig(t, goodDeploy)
+	h.open()
+	h.put("deploy-prod-bot")
+	a := h.agent("build-worker")
+	if e := h.call(a, "deploy_release", "gone-0001", deployProd); code(e) != "APPROVAL_REQUIRED" {
+		t.Fatalf("answered %s", e.Raw)
+	}
+	if e, err := a.Withdraw(h.ctx(), "gone-0001"); err != nil || code(e) != "CANCELLED" {
+		t.Fatalf("withdraw: %v %s", err, e.Raw)
+	}
+	h.kill()
+	found := false
+	err := auditlog.Read(filepath.Join(h.places.State, "audit"), h.recovery(), func(_ uint64, e auditlog.Event) error {
+		found = found || (e.CallID == "gone-0001" && e.Status == "CANCELLED")
+		return nil
+	})
+	if err != nil || !found {
+		t.Errorf("the withdrawal is not in the record: %v", err)
+	}
+}
+
+// A client that announces a body and never sends it holds no connection for
+// long, and cannot lock an operator out.
+func TestUnsentBodiesAreCut(t *testing.T) {
+	h := rig(t, goodDeploy)
+	h.open()
+	for name, raw := range map[string]string{
+		"DELETE with a body":        "DELETE /v1/calls/nothing-0001 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n",
+		"GET with a body (refused)": "GET /v1/health HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
+	} {
+		for _, socket := range []string{h.places.AgentSocket(), h.places.OperatorSocket()} {
+			c, err := net.Dial("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(c, raw); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetReadDeadline(time.Now().Add(25 * time.Second))
+			if _, err := io.ReadAll(c); err != nil {
+				t.Errorf("%s on %s: still open: %v", name, filepath.Base(socket), err)
+			}
+			_ = c.Close()
+		}
+	}
+}
+
+// Asking for sessions and dropping them in a loop fills neither the record nor
+// the operator's list.
+func TestSessionFloodIsBounded(t *testing.T) {
+	h := rig(t, goodDeploy)
+	h.open()
+	op := h.operator()
+	defer op.Close()
+	before, err := op.Status(h.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range 60 {
+		a, err := client.NewAgent(client.AgentOptions{Socket: h.places.AgentSocket(), Owners: client.OwnAndRoot(), UserAgent: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.OpenSession(h.ctx(), fmt.Sprintf("flood-%d", i), "self")
+		if err != nil {
+			if !strings.Contains(err.Error(), "OVERLOADED") {
+				t.Errorf("session %d: %v", i, err)
+			}
+			refused++
+		} else {
+			a.SetToken(s.Token)
+			if err := a.EndSession(h.ctx()); err != nil {
+				t.Error(err)
+			}
+		}
+		a.Close()
+	}
+	after, err := op.Status(h.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grown := after.Record.NextSeq - before.Record.NextSeq; refused < 30 || grown > 40 {
+		t.Errorf("60 requests: %d refused, %d records", refused, grown)
+	}
+}
