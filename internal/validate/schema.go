@@ -21,6 +21,8 @@ type Schema struct {
 	doc    any
 	first  *first.Schema
 	second *second.Schema
+
+	patterned bool // has patternProperties
 }
 
 // SchemaError says why a schema was not compiled.
@@ -71,7 +73,7 @@ func compileBoth(name string, doc any) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{name: name, doc: doc, first: a, second: b}, nil
+	return &Schema{name: name, doc: doc, first: a, second: b, patterned: hasPatterns(doc)}, nil
 }
 
 type denyLoader struct{}
@@ -169,6 +171,12 @@ func (s *Schema) validateParsed(v any) *Violation {
 
 // ask puts v to both engines.
 func (s *Schema) ask(v any, max int) []Violation {
+	if s.patterned && isWide(v) {
+		return []Violation{{
+			Rule: ruleWide, Message: fmt.Sprintf("an object has more than %d members, under a schema with patternProperties", patternMembers),
+			Reason: "has too many members",
+		}}
+	}
 	found, firstOK := runFirst(s.first, v)
 	secondOK := runSecond(s.second, v)
 	if firstOK && secondOK {
