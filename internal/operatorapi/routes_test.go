@@ -101,7 +101,7 @@ func TestReadSession(t *testing.T) {
 			t.Error("a new connection may read")
 		}
 		until := one.open(time.Now())
-		if until.Sub(time.Now()) != 10*time.Minute {
+		if time.Until(until) != 10*time.Minute {
 			t.Errorf("it lasts %s", time.Until(until))
 		}
 		if !one.mayRead(time.Now()) || two.mayRead(time.Now()) {
