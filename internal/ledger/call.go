@@ -124,7 +124,7 @@ func (c *Call) Arm(a Armed) error {
 	if err != nil {
 		return fault.New(fault.Internal, err)
 	}
-	if err := c.put(value, true, aliases); err != nil {
+	if err := c.put(step{value: value, open: true, aliases: aliases}); err != nil {
 		return fault.New(fault.AuditUnavailable, fmt.Errorf("arm the call: %w", err))
 	}
 	c.l.mu.Lock()
@@ -152,20 +152,20 @@ func (c *Call) sealLocked(e *entry, ended time.Time) (value []byte, aliases []re
 // put writes one durable step and keeps the ledger's picture of the disk true.
 // After an error the disk is asked what it holds: a commit can be done and yet
 // reported as failed.
-func (c *Call) put(value []byte, open bool, aliases []recordKey) error {
-	err := c.l.store.Update(c.batch(value, open, aliases))
+func (c *Call) put(s step) error {
+	err := c.l.store.Update(c.batch(s))
 	holds := err == nil
 	if err != nil {
 		_ = c.l.store.View(func(tx durable.Tx) error {
-			holds = bytes.Equal(tx.Get(bucketCalls, c.key[:]), value)
+			holds = bytes.Equal(tx.Get(bucketCalls, c.key[:]), s.value)
 			return nil
 		})
 	}
 	if holds {
 		c.l.mu.Lock()
 		c.onDisk = true
-		c.l.noteLocked(c.key, open)
-		for _, a := range aliases {
+		c.l.noteLocked(c.key, s.open)
+		for _, a := range s.aliases {
 			delete(c.l.stale, a)
 		}
 		c.l.mu.Unlock()
@@ -200,7 +200,7 @@ func (c *Call) verdictLocked() Verdict {
 func (c *Call) endLocked(s State, out Outcome, keep bool) {
 	c.state, c.outcome, c.over = s, out, true
 	c.ended = wallTime(c.l.now())
-	c.e.Code, c.e.Sentence, c.e.Envelope, c.e.Detail = out.Code, out.Sentence, out.Envelope, out.Detail
+	c.e.Code, c.e.Sentence, c.e.Envelope, c.e.Detail, c.e.RecordSeq = out.Code, out.Sentence, out.Envelope, out.Detail, out.RecordSeq
 	if !keep {
 		delete(c.l.live, c.key)
 		if c.l.byInput[c.input] == c {
@@ -219,28 +219,46 @@ func (c *Call) endLocked(s State, out Outcome, keep bool) {
 
 func (e *entry) outcome(s State) Outcome {
 	fate := map[State]fault.Fate{Finished: fault.Final, StateUnresolved: fault.Unresolved, StateRearmed: fault.Rearmed}[s]
-	return Outcome{Envelope: e.Envelope, Code: e.Code, Fate: fate, Sentence: e.Sentence, Detail: e.Detail, NotBefore: e.NotBefore}
+	return Outcome{Envelope: e.Envelope, Code: e.Code, Fate: fate, Sentence: e.Sentence, Detail: e.Detail, NotBefore: e.NotBefore, RecordSeq: e.RecordSeq}
 }
 
-// batch is what one durable step of a call writes.
-func (c *Call) batch(value []byte, open bool, aliases []recordKey) func(durable.Tx) error {
+// step is what one durable step of a call leaves on the disk.
+type step struct {
+	value   []byte
+	open    bool   // armed or unresolved
+	seq     uint64 // of the outcome in the record, for the entry's mark; 0: none
+	aliases []recordKey
+}
+
+// batch writes a step.
+func (c *Call) batch(s step) func(durable.Tx) error {
 	return func(tx durable.Tx) error {
-		if err := tx.Put(bucketCalls, c.key[:], value); err != nil {
+		if err := tx.Put(bucketCalls, c.key[:], s.value); err != nil {
 			return err
 		}
 		if err := tx.Put(bucketIDs, c.idsKey, nil); err != nil {
 			return err
 		}
-		for _, a := range aliases {
+		for _, a := range s.aliases {
 			if err := tx.Put(bucketCalls, a[:], aliasValue(c.key)); err != nil {
 				return err
 			}
 		}
-		if open {
+		if err := c.putMark(tx, s.seq); err != nil {
+			return err
+		}
+		if s.open {
 			return tx.Put(bucketOpen, c.key[:], c.openValue())
 		}
 		return tx.Delete(bucketOpen, c.key[:])
 	}
+}
+
+func (c *Call) putMark(tx durable.Tx, seq uint64) error {
+	if seq == 0 {
+		return tx.Delete(bucketMarks, c.key[:])
+	}
+	return tx.Put(bucketMarks, c.key[:], mark{seq: seq, input: c.openValue()}.value())
 }
 
 // openValue is the input of a change; a read needs none, another read of the

@@ -97,15 +97,13 @@ func (l *Ledger) sameIDLocked(a *ask) (c *Call, v Verdict, prior *record, err er
 		return nil, 0, nil, duplicate("the id is too old to answer")
 	case f.rec == nil:
 		return nil, 0, nil, nil
-	case f.rec.input != a.input:
-		return nil, 0, nil, duplicate("the id was used for another input")
 	}
-	if c := l.liveLocked(f.key); c != nil {
-		return c, c.verdictLocked(), nil, nil
-	}
-	c, err = l.loadLocked(f)
+	c, err = l.callLocked(f, a.Owner)
 	if err != nil {
 		return nil, 0, nil, err
+	}
+	if c.input != a.input {
+		return nil, 0, nil, duplicate("the id was used for another input")
 	}
 	if c.state == StateRearmed && l.mayGoLocked(c) {
 		a.key, a.id = f.key, c.e.RequestID
@@ -138,9 +136,12 @@ func (l *Ledger) sameInputLocked(a ask) (*Call, Verdict, func() (bool, error), e
 	if f.rec == nil {
 		return nil, 0, nil, fault.New(fault.Internal, fmt.Errorf("%w: an unresolved call is missing", errRecord))
 	}
-	c, err := l.loadLocked(f)
+	c, err := l.callLocked(f, a.Owner)
 	if err != nil {
 		return nil, 0, nil, err
+	}
+	if c.input != a.input {
+		return nil, 0, nil, fault.New(fault.Internal, fmt.Errorf("%w: an unresolved call has another input", errRecord))
 	}
 	return c, Unresolved, l.adoptUnresolved(u, a), nil
 }
@@ -270,10 +271,7 @@ func (l *Ledger) Lookup(o Owner, requestID string) (*Call, bool, error) {
 	if f.rec == nil {
 		return nil, false, nil
 	}
-	if c := l.liveLocked(f.key); c != nil {
-		return c, true, nil
-	}
-	c, err := l.loadLocked(f)
+	c, err := l.callLocked(f, o)
 	return c, err == nil, err
 }
 
@@ -284,12 +282,43 @@ func (l *Ledger) liveLocked(key recordKey) *Call {
 	return l.names[key]
 }
 
+// entryLocked opens the entry of a record. One that says finished while the
+// record does not hold its outcome comes back as armed.
+func (l *Ledger) entryLocked(f found) (e *entry, entryKey []byte, err error) {
+	e, entryKey, err = f.rec.open(l.wrap, f.key)
+	if err != nil {
+		return nil, nil, fault.New(fault.Internal, err)
+	}
+	if !l.recordedLocked(f.key, e) {
+		e.unfinish()
+	}
+	return e, entryKey, nil
+}
+
+// callLocked gives the call of what the disk holds, where it is this owner's. A
+// name and the list of what is open stand in clear, so whoever can write the
+// file could lead one owner to another's call; that is damage, and answers
+// nothing.
+func (l *Ledger) callLocked(f found, o Owner) (*Call, error) {
+	c := l.liveLocked(f.key)
+	if c == nil {
+		var err error
+		if c, err = l.loadLocked(f); err != nil {
+			return nil, err
+		}
+	}
+	if (Owner{Agent: c.e.Agent, UID: c.e.UID}) != o {
+		return nil, fault.New(fault.Internal, fmt.Errorf("%w: it belongs to another owner", errRecord))
+	}
+	return c, nil
+}
+
 // loadLocked makes a call out of what the disk holds. It has ended: an entry
 // that is armed but not live belongs to a run that is gone.
 func (l *Ledger) loadLocked(f found) (*Call, error) {
-	e, _, err := f.rec.open(l.wrap, f.key)
+	e, _, err := l.entryLocked(f)
 	if err != nil {
-		return nil, fault.New(fault.Internal, err)
+		return nil, err
 	}
 	c := &Call{l: l, key: f.key, input: f.rec.input, e: *e, state: e.State, claimed: f.rec.claimed, ended: f.rec.ended, done: closed}
 	if c.state == StateArmed {

@@ -50,6 +50,7 @@ type entry struct {
 	Envelope    []byte    `json:"envelope"`
 	Detail      []byte    `json:"detail"`
 	NotBefore   time.Time `json:"not_before"`
+	RecordSeq   uint64    `json:"record_seq"`
 }
 
 // record is one value of the bucket of calls, its entry still sealed.

@@ -52,9 +52,9 @@ func (l *Ledger) findLocked(requestID string, onlyOpen bool) (found, *entry, []b
 		if f.rec == nil || f.key != key {
 			continue
 		}
-		e, k, err := f.rec.open(l.wrap, key)
+		e, k, err := l.entryLocked(f)
 		if err != nil {
-			return found{}, nil, nil, fault.New(fault.Internal, err)
+			return found{}, nil, nil, err
 		}
 		if !want.matches(e) {
 			continue

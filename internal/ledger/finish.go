@@ -26,8 +26,10 @@ func (c *Call) Finish(out Outcome) error {
 }
 
 // Prepare is the first half of Finish: the outcome is on the disk, nobody is
-// told yet. It runs beside the record's own write. Publish tells; another
-// Prepare or Finish replaces an outcome that was not published.
+// told yet. It runs beside the record's own write, with the sequence that the
+// outcome will have there: a crash that keeps the one and not the other leaves
+// the call unresolved (SetRecordFloor). Publish tells; another Prepare or Finish
+// replaces an outcome that was not published.
 func (c *Call) Prepare(out Outcome) error {
 	c.write.Lock()
 	defer c.write.Unlock()
@@ -57,16 +59,24 @@ func (c *Call) Prepare(out Outcome) error {
 
 // writeEnd puts an ended entry on the disk; the call itself does not change.
 func (c *Call) writeEnd(to State, out Outcome) error {
+	s := step{open: to == StateUnresolved}
+	if to == Finished {
+		s.seq = out.RecordSeq
+	}
 	c.l.mu.Lock()
 	e := c.e
 	e.State, e.Code, e.Sentence, e.NotBefore = to, out.Code, out.Sentence, out.NotBefore
-	e.Envelope, e.Detail = out.Envelope, out.Detail
-	value, aliases, err := c.sealLocked(&e, wallTime(c.l.now()))
+	e.Envelope, e.Detail, e.RecordSeq = out.Envelope, out.Detail, out.RecordSeq
+	var err error
+	s.value, s.aliases, err = c.sealLocked(&e, wallTime(c.l.now()))
+	if err == nil && s.seq != 0 && !c.l.floored {
+		err = errFloor
+	}
 	c.l.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if err := c.put(value, to == StateUnresolved, aliases); err != nil {
+	if err := c.put(s); err != nil {
 		return fmt.Errorf("finish the call: %w", err)
 	}
 	return nil
@@ -221,6 +231,9 @@ func (c *Call) forget(aliases []recordKey) func(durable.Tx) error {
 			}
 		}
 		if err := tx.Delete(bucketOpen, c.key[:]); err != nil {
+			return err
+		}
+		if err := tx.Delete(bucketMarks, c.key[:]); err != nil {
 			return err
 		}
 		if c.prior != nil {

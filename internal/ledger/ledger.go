@@ -13,16 +13,18 @@ import (
 
 // Buckets of the store. calls holds records by key, open the keys of those that
 // are armed or unresolved with their input, ids the way from an id to its keys
-// for the operator, meta the ledger's own facts.
+// for the operator, marks where finished calls stand in the record, meta the
+// ledger's own facts.
 const (
 	bucketCalls = "ledger.calls"
 	bucketOpen  = "ledger.open"
 	bucketIDs   = "ledger.ids"
+	bucketMarks = "ledger.marks"
 	bucketMeta  = "ledger.meta"
 )
 
 // Buckets are the names that the store must be opened with.
-func Buckets() []string { return []string{bucketCalls, bucketOpen, bucketIDs, bucketMeta} }
+func Buckets() []string { return []string{bucketCalls, bucketOpen, bucketIDs, bucketMarks, bucketMeta} }
 
 const (
 	// defaultKeep is how long a finished outcome is given again
@@ -62,6 +64,7 @@ type Ledger struct {
 	unresolved map[inputKey]*unresolved // of changes, ended or of an earlier run
 	open       map[recordKey]struct{}   // armed or unresolved on the disk
 	stale      map[recordKey][]byte     // on the disk by mistake: what holds instead, nil for nothing
+	floored    bool                     // SetRecordFloor has run
 }
 
 type unresolved struct {
@@ -112,11 +115,7 @@ func (l *Ledger) readOpen() error {
 			if len(k) != len(recordKey{}) {
 				return fmt.Errorf("%w: a key of %d bytes", errRecord, len(k))
 			}
-			key := recordKey(k)
-			l.open[key] = struct{}{}
-			if len(v) == len(inputKey{}) {
-				l.unresolved[inputKey(v)] = &unresolved{key: key}
-			}
+			l.openedLocked(recordKey(k), v)
 			return nil
 		})
 	})

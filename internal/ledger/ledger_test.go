@@ -28,6 +28,9 @@ type bench struct {
 	store *durable.Store
 	l     *Ledger
 	now   time.Time
+
+	floor   uint64 // through which the record was durable at the start
+	noFloor bool   // a start that does not say so
 }
 
 func newBench(t *testing.T) *bench {
@@ -46,6 +49,12 @@ func (b *bench) start() {
 		b.t.Fatal(err)
 	}
 	if b.l, err = Open(b.store, Options{Now: func() time.Time { return b.now }}); err != nil {
+		b.t.Fatal(err)
+	}
+	if b.noFloor {
+		return
+	}
+	if err := b.l.SetRecordFloor(b.floor); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type mdisk struct {
 	phase  string // armed, unresolved, finished, rearmed
 	idem   string
 	ended  time.Time
+	seq    uint64 // finished: where its outcome stands in the record, 0 in none
 }
 
 type mcall struct {
@@ -44,6 +46,8 @@ type model struct {
 	disk   map[mkey]*mdisk
 	alias  map[mkey]mkey // durable
 	locked bool
+	seq    uint64 // the newest number that the record gave
+	kept   uint64 // through which it is durable
 }
 
 func (m *model) liveBy(k mkey) *mcall {
@@ -137,7 +141,15 @@ func (m *model) release(c *mcall) {
 	m.drop(c)
 }
 
-func (m *model) crash() {
+// crash loses the process, and of the record what came after floor. Its next
+// run gives the lost numbers again.
+func (m *model) crash(floor uint64) {
+	for _, d := range m.disk {
+		if d.phase == "finished" && d.seq > floor {
+			d.phase = "unresolved"
+		}
+	}
+	m.seq, m.kept = floor, floor
 	for _, c := range slices.Clone(m.live) {
 		m.drop(c)
 	}
@@ -231,6 +243,9 @@ func (w *walk) claim() {
 		if c.IdempotencyKey() != w.m.disk[id].idem || !isDone(c) {
 			w.fail("the recorded call is another one")
 		}
+		if out, _ := c.Outcome(); v == Unresolved && strings.Contains(string(out.Envelope)+string(out.Detail), "true") {
+			w.fail("unresolved, and it answers with data")
+		}
 	}
 }
 
@@ -241,7 +256,7 @@ func (w *walk) step() {
 		return
 	}
 	c := w.m.live[w.r.IntN(len(w.m.live))]
-	op := []string{"look", "wait", "arm", "arm", "send", "prove", "success", "failure", "unknown", "rearm", "release", "cancel", "doubt"}[w.r.IntN(13)]
+	op := []string{"look", "wait", "arm", "arm", "send", "prove", "success", "failure", "unknown", "rearm", "release", "cancel", "doubt", "prepare"}[w.r.IntN(14)]
 	w.note("%s %s %s, %s", op, c.id.o.Agent, c.id.id, c.phase)
 	armed := c.phase == "armed" || c.phase == "sent" || c.phase == "proving"
 	var err error
@@ -268,9 +283,13 @@ func (w *walk) step() {
 			c.phase = "armed"
 		}
 	case "success":
-		err, allowed = c.real.Finish(success()), true
-		w.m.persist(c, "finished", w.b.now)
-		w.m.drop(c)
+		w.m.seq++
+		w.m.kept = w.m.seq
+		err, allowed = c.real.Finish(recorded(w.m.seq)), true
+		w.finished(c, w.m.seq)
+	case "prepare":
+		w.prepareStep(c)
+		return
 	case "failure":
 		err, allowed = c.real.Finish(failure("OWN_CODE")), !c.doubted
 		if allowed {
@@ -310,6 +329,68 @@ func (w *walk) step() {
 	}
 }
 
+func (w *walk) finished(c *mcall, seq uint64) {
+	w.m.persist(c, "finished", w.b.now)
+	w.m.disk[c.id].seq = seq
+	w.m.drop(c)
+}
+
+// prepareStep writes the outcome down beside the record. Then the record has
+// it, or refuses it, or the process is lost before that is known.
+func (w *walk) prepareStep(c *mcall) {
+	w.m.seq++
+	seq := w.m.seq
+	if err := c.real.Prepare(recorded(seq)); err != nil {
+		w.fail("prepare: %v", err)
+	}
+	if isDone(c.real) || c.real.Arm(Armed{Attempt: 2, IdempotencyKey: c.idem}) == nil {
+		w.fail("a prepared call was told or armed again")
+	}
+	switch how := w.r.IntN(4); {
+	case how == 0:
+		w.note("recorded at %d", seq)
+		w.m.kept = seq
+		c.real.Publish()
+		w.finished(c, seq)
+	case how == 1 && !c.unsent():
+		w.note("not recorded")
+		if err := c.real.Finish(unknown()); err != nil {
+			w.fail("unknown in place of the data: %v", err)
+		}
+		w.m.persist(c, "unresolved", w.b.now)
+		w.m.drop(c)
+	default:
+		w.finished(c, seq)
+		w.crash()
+	}
+}
+
+// crash restarts, now and then more than once, killed before the floor is set
+// or before the vault is unlocked.
+func (w *walk) crash() {
+	floor := w.m.kept
+	if w.r.IntN(2) == 0 {
+		floor = w.m.seq // the last batch reached the disk after all
+	}
+	w.note("crash, the record is durable through %d", floor)
+	w.m.crash(floor)
+	for dies := w.r.IntN(3); dies > 0; dies-- {
+		w.b.must(w.b.store.Close())
+		w.b.floor, w.b.noFloor = floor, w.r.IntN(2) == 0
+		w.b.start()
+		if !w.b.noFloor { // that run wrote to the record
+			w.m.seq += uint64(w.r.IntN(3))
+			w.m.kept, floor = w.m.seq, w.m.seq
+		}
+	}
+	w.b.noFloor = false
+	w.b.restart(floor)
+	if w.r.IntN(2) == 0 {
+		_, err := w.b.l.Recover()
+		w.b.must(err)
+	}
+}
+
 // releaseStep frees the id of what was not sent; a change that may have been
 // sent becomes unresolved, a read is forgotten where its state allows it.
 func (w *walk) releaseStep(c *mcall) {
@@ -333,13 +414,7 @@ func (w *walk) releaseStep(c *mcall) {
 func (w *walk) world() {
 	switch w.r.IntN(10) {
 	case 0:
-		w.note("crash")
-		w.b.crash()
-		w.m.crash()
-		if w.r.IntN(2) == 0 {
-			_, err := w.b.l.Recover()
-			w.b.must(err)
-		}
+		w.crash()
 	case 1, 2:
 		w.note("lock")
 		w.b.l.Lock()
@@ -375,7 +450,7 @@ func (w *walk) resolve() {
 		happened := w.r.IntN(2) == 0
 		w.note("resolve %s %s %v", d.id.o.Agent, d.id.id, happened)
 		envelope := []byte(`{"ok":false,"error":{"code":"UPSTREAM_UNAVAILABLE"}}`)
-		d.phase, d.ended = "rearmed", w.b.now
+		d.phase, d.ended, d.seq = "rearmed", w.b.now, 0
 		if happened {
 			envelope, d.phase = []byte(`{"ok":true}`), "finished"
 		}

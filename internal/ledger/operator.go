@@ -53,9 +53,9 @@ func (l *Ledger) recoverLocked(key recordKey) (Info, bool, error) {
 	if f.rec == nil {
 		return Info{}, false, fault.Newf(fault.Internal, "%w: an armed call is missing", errRecord)
 	}
-	e, entryKey, err := f.rec.open(l.wrap, key)
+	e, entryKey, err := l.entryLocked(f)
 	if err != nil {
-		return Info{}, false, fault.New(fault.Internal, err)
+		return Info{}, false, err
 	}
 	if e.State != StateArmed {
 		return Info{}, false, nil
@@ -80,6 +80,9 @@ func (l *Ledger) rewriteLocked(key recordKey, r *record, e *entry, entryKey []by
 			if err := tx.Delete(bucketOpen, key[:]); err != nil {
 				return err
 			}
+		}
+		if err := tx.Delete(bucketMarks, key[:]); err != nil {
+			return err
 		}
 		return tx.Put(bucketCalls, key[:], value)
 	})
@@ -114,7 +117,7 @@ func (l *Ledger) Resolve(requestID string, happened bool, envelope []byte) error
 	if _, open := l.open[f.key]; !open && c == nil {
 		return ErrNotUnresolved
 	}
-	e.Envelope, e.Code, e.NotBefore = envelope, codeIn(envelope, happened), time.Time{}
+	e.Envelope, e.Code, e.NotBefore, e.RecordSeq = envelope, codeIn(envelope, happened), time.Time{}, 0
 	event := EventResolve
 	if !happened && fault.New(fault.Code(e.Code), nil).Fate(e.Change, true) == fault.Rearmed {
 		event = EventFree
@@ -215,9 +218,9 @@ func (l *Ledger) List(unresolvedOnly bool) ([]Info, error) {
 		return nil, err
 	}
 	for _, f := range stored {
-		e, _, err := f.rec.open(l.wrap, f.key)
+		e, _, err := l.entryLocked(f)
 		if err != nil {
-			return nil, fault.New(fault.Internal, err)
+			return nil, err
 		}
 		out = append(out, e.info(f.rec, e.ended()))
 	}
@@ -268,8 +271,8 @@ func (e *entry) info(r *record, s State) Info {
 	i := Info{
 		Owner: Owner{Agent: e.Agent, UID: e.UID}, RequestID: e.RequestID, Action: e.Action, State: s, Change: e.Change,
 		Code: e.Code, Sentence: e.Sentence, ClaimedAt: r.claimed, FinishedAt: r.ended, Attempt: e.Attempt,
-		IdempotencyKey: e.Idempotency, Plan: e.Plan, IntentSeq: e.IntentSeq, ArmedDetail: e.ArmedDetail,
-		Detail: e.Detail, Envelope: e.Envelope,
+		IdempotencyKey: e.Idempotency, Plan: e.Plan, IntentSeq: e.IntentSeq, RecordSeq: e.RecordSeq,
+		ArmedDetail: e.ArmedDetail, Detail: e.Detail, Envelope: e.Envelope,
 	}
 	copy(i.PlanDigest[:], e.PlanDigest)
 	if s == StateUnresolved && i.Code == "" {

@@ -210,7 +210,7 @@ func TestNothingInClear(t *testing.T) {
 	c := b.claim(ann, "deploy-0001", inputX, true, Fresh)
 	b.claim(ann, "secret-alias", inputX, true, Joined)
 	b.send(c)
-	b.must(c.Finish(Outcome{Envelope: []byte(`{"ok":true,"data":{"who":"planted-envelope"}}`), Fate: fault.Final, Sentence: "planted sentence"}))
+	b.must(c.Finish(Outcome{Envelope: []byte(`{"ok":true,"data":{"who":"planted-envelope"}}`), Fate: fault.Final, Sentence: "planted sentence", RecordSeq: 5}))
 	c = b.claim(ann, "deploy-0009", inputY, true, Fresh)
 	b.arm(c)
 	raw, err := os.ReadFile(b.path)

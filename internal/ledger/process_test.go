@@ -42,11 +42,15 @@ func runChild(t *testing.T, mode, path string) *exec.Cmd {
 	return c
 }
 
-func openAt(path string) (*durable.Store, *Ledger) {
+func openAt(path string) (*durable.Store, *Ledger) { return openAbove(path, 0) }
+
+// openAbove opens a ledger whose record was durable through floor.
+func openAbove(path string, floor uint64) (*durable.Store, *Ledger) {
 	s, err := durable.OpenStore(path, 5*time.Second, Buckets()...)
 	check(err)
 	l, err := Open(s, Options{})
 	check(err)
+	check(l.SetRecordFloor(floor))
 	check(l.Unlock(testKeys))
 	return s, l
 }
@@ -56,6 +60,9 @@ func check(err error) {
 		panic(err)
 	}
 }
+
+// killFloor is what the record held after the kill.
+const killFloor = 7
 
 // killSteps are the durable steps of a call and what the next run finds after
 // a kill -9 right behind each.
@@ -71,7 +78,8 @@ var killSteps = []struct {
 	{"sent", func(c *Call) error { return c.SetState(Sent) }, Unresolved, "OUTCOME_UNKNOWN"},
 	{"proving", func(c *Call) error { return c.SetState(Proving) }, Unresolved, "OUTCOME_UNKNOWN"},
 	{"armed again", func(c *Call) error { return c.Arm(Armed{Attempt: 2}) }, Unresolved, "OUTCOME_UNKNOWN"},
-	{"prepared", func(c *Call) error { return c.Prepare(success()) }, Recorded, ""},
+	{"prepared, not recorded", func(c *Call) error { return c.Prepare(recorded(killFloor + 1)) }, Unresolved, "OUTCOME_UNKNOWN"},
+	{"prepared and recorded", func(c *Call) error { return c.Prepare(recorded(killFloor)) }, Recorded, ""},
 	{"published", func(c *Call) error { c.Publish(); return nil }, Recorded, ""},
 }
 
@@ -96,7 +104,7 @@ func TestKillAtEachStep(t *testing.T) {
 		if err := runChild(t, "die-at:"+s.name, path).Run(); err == nil || !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("%s: %v", s.name, err)
 		}
-		store, l := openAt(path)
+		store, l := openAbove(path, killFloor)
 		for range 2 { // before and after Recover
 			for _, id := range []string{"deploy-0001", "deploy-0002"} {
 				c, v, err := l.Claim(ann, id, "deploy_release", inputX, true)

@@ -79,6 +79,9 @@ func (l *Ledger) sweep(old []recordKey) error {
 			if l.live[key] != nil {
 				continue
 			}
+			if err := tx.Delete(bucketMarks, key[:]); err != nil {
+				return err
+			}
 			if err := tx.Put(bucketCalls, key[:], []byte{kindTomb}); err != nil {
 				return err
 			}
@@ -98,6 +101,9 @@ func (l *Ledger) sweep(old []recordKey) error {
 
 func putOrDelete(tx durable.Tx, key recordKey, raw []byte) error {
 	if err := tx.Delete(bucketOpen, key[:]); err != nil {
+		return err
+	}
+	if err := tx.Delete(bucketMarks, key[:]); err != nil {
 		return err
 	}
 	if raw == nil {

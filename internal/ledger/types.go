@@ -48,6 +48,7 @@ type Outcome struct {
 	Sentence  string     // the card's sentence, for the operator
 	Detail    []byte     // JSON for the operator, kept sealed; optional
 	NotBefore time.Time  // for a re-armed id: when it may be sent again
+	RecordSeq uint64     // where the outcome stands in the record; 0 where it is in none
 }
 
 // Info is one call as the operator sees it.
@@ -66,6 +67,7 @@ type Info struct {
 	Plan           []byte
 	PlanDigest     [32]byte
 	IntentSeq      uint64
+	RecordSeq      uint64 // of the outcome, 0 where not known
 	ArmedDetail    []byte
 	Detail         []byte
 	Envelope       []byte
