@@ -100,6 +100,9 @@ func (d *daemon) openRooms(set *actions.Set) (err error) {
 	if d.ledger, err = ledger.Open(d.store, ledger.Options{Keep: cfg.LedgerKeep}); err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
+	if err := d.ledger.SetRecordFloor(d.record.RecoveredSeq()); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
 	if d.sessions, err = sessions.Open(d.store, sessions.Options{Clock: clock, Absolute: cfg.SessionLife, Idle: cfg.SessionIdle}); err != nil {
 		return fmt.Errorf("sessions: %w", err)
 	}

@@ -280,8 +280,19 @@ type tooSoon struct {
 func (t tooSoon) Wait() time.Duration { return t.wait }
 func (t tooSoon) Unwrap() error       { return t.error }
 
+// unusable marks a vault that no passphrase opens.
+type unusable struct{ error }
+
+func (unusable) VaultUnusable() bool { return true }
+func (u unusable) Unwrap() error     { return u.error }
+
 func refusal(err error) error {
 	var pe *vault.ProofError
+	for _, bad := range []error{vault.ErrAbsent, vault.ErrNotPrivate, vault.ErrDamaged, vault.ErrChanged, vault.ErrRolledBack} {
+		if errors.Is(err, bad) {
+			return unusable{err}
+		}
+	}
 	switch {
 	case errors.As(err, &pe):
 		return tooSoon{err, pe.RetryAfter}

@@ -14,7 +14,7 @@ import (
 const (
 	// A session is asked for once an agent run.
 	sessionEvery = 5 * time.Second
-	sessionBurst = 10
+	sessionBurst = 30
 	// Nobody reads more than a card every three seconds.
 	cardEvery = 3 * time.Second
 	cardBurst = 20

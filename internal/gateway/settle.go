@@ -56,6 +56,13 @@ func (g *Gateway) seal(j judged, f *fault.Error, out ledger.Outcome) error {
 		}
 		return j.call.Rearm(out, rearmAfter(f))
 	}
+	place, err := pending.Sealed(ctx)
+	if err != nil {
+		return err
+	}
+	// The finished id carries its outcome's place in the record. Where a crash
+	// keeps the id and loses the outcome, the next start sees it there.
+	out.RecordSeq = place.Seq
 	var both errgroup.Group
 	both.Go(func() error { _, err := pending.Wait(ctx); return err })
 	both.Go(func() error { return j.call.Prepare(out) })

@@ -80,6 +80,8 @@ func (s *Server) unfit(r *http.Request) (int, string) {
 		return http.StatusBadRequest, "the request target must be a path"
 	case len(r.TransferEncoding) > 0 || r.ContentLength < 0:
 		return http.StatusLengthRequired, "send a Content-Length; chunked bodies are not taken"
+	case len(r.Header.Values("Content-Encoding")) > 0:
+		return http.StatusUnsupportedMediaType, "an encoded body is not taken"
 	case r.ContentLength > BodyBytes:
 		return http.StatusRequestEntityTooLarge, "the body is larger than 64 KiB"
 	}

@@ -110,6 +110,7 @@ func TestGuard(t *testing.T) {
 		{"chunked", post("Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), "411"},
 		{"length and chunked", post("Content-Type: application/json\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), "4"},
 		{"two lengths", post("Content-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 3\r\n", "{}"), "400"},
+		{"encoded body", post("Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n", "{}"), "415"},
 		{"long body", post("Content-Type: application/json\r\nContent-Length: 65537\r\n", "{}"), "413"},
 		{"body in a GET", get(host, "Content-Length: 2\r\n") + "{}", "400"},
 		{"long header", get(host, "X-Long: "+strings.Repeat("a", 20000)+"\r\n"), "431"},

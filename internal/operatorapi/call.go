@@ -57,6 +57,25 @@ func (c *connection) mayRead(now time.Time) bool {
 	return now.Before(c.until)
 }
 
+// mayRead says whether the connection has a read session, and the vault has not
+// been locked since it was opened: a lock ends what a proof had opened.
+func (a *API) mayRead(c *call) bool {
+	if !c.conn.mayRead(time.Now()) {
+		return false
+	}
+	s := a.vault.State()
+	return s.State == vaultOpen && c.conn.openedAfter(s.Since)
+}
+
+// vaultOpen is the vault's word for being open.
+const vaultOpen = "open"
+
+func (c *connection) openedAfter(t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.until.Add(-ReadSessionLife).After(t)
+}
+
 // handle is the one wrapper of every route: caller, body, permission, answer.
 func (a *API) handle(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +113,7 @@ func (a *API) serve(rt route, w http.ResponseWriter, r *http.Request) (any, erro
 	switch rt.needs {
 	case needsSocket, ownProof:
 	case needsReads:
-		if !c.conn.mayRead(time.Now()) {
+		if !a.mayRead(c) {
 			return nil, needsReadSession()
 		}
 	default:

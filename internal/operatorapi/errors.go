@@ -52,12 +52,17 @@ type TooSoon interface{ Wait() time.Duration }
 // Refused is met by the error of a wrong proof or passphrase.
 type Refused interface{ ProofRefused() bool }
 
+// Unusable is met by the error of a vault that cannot be opened by anybody: it is
+// not there, damaged, older than it should be, or readable by others.
+type Unusable interface{ VaultUnusable() bool }
+
 // translate is the one table from our errors to an operator's.
 func translate(err error) *apiError {
 	var own *apiError
 	var soon TooSoon
 	var refused Refused
 	var coded *fault.Error
+	var unusable Unusable
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -66,6 +71,8 @@ func translate(err error) *apiError {
 			RetryAfter: int(math.Ceil(soon.Wait().Seconds()))}
 	case errors.As(err, &refused) && refused.ProofRefused():
 		return &apiError{status: http.StatusForbidden, Code: "PROOF_REFUSED", Message: "The passphrase is wrong."}
+	case errors.As(err, &unusable) && unusable.VaultUnusable():
+		return &apiError{status: http.StatusConflict, Code: "VAULT_UNUSABLE", Message: "The vault cannot be opened as it is.", Detail: err.Error()}
 	case errors.Is(err, approvals.ErrNotFound), errors.Is(err, gateway.ErrNoCall), errors.Is(err, sessions.ErrNotFound):
 		return notFound(err.Error())
 	case errors.Is(err, approvals.ErrDecided):

@@ -159,7 +159,7 @@ func (a *API) call(c *call) (any, error) {
 		return nil, err
 	}
 	v := viewCall(i)
-	if !c.conn.mayRead(time.Now()) {
+	if !a.mayRead(c) {
 		return v, nil
 	}
 	return struct {
