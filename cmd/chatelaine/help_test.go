@@ -194,6 +194,9 @@ the program's own help; a test keeps the two equal.
   the terminal without echo, twice, or from standard input (at most 16 KiB, one
   newline at the end is dropped). Passphrases are read from the terminal without echo
   or from a descriptor: ` + "`--proof-fd 3 3<FILE`" + `.
+- Before the operator passphrase is asked at a terminal, the daemon's own sentence says
+  what it covers. The passphrase is never used for anything else: where that changed
+  while it was typed, the command says so and ends with exit code 5, nothing done.
 - The program talks to a socket only if it belongs to the caller, to root, or to the
   user named by ` + "`--daemon-user`" + `; over TCP the owner of the port is asked first. So no
   token goes to somebody who was there before the daemon.

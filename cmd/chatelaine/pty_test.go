@@ -200,6 +200,7 @@ func TestTerminalIdentityPut(t *testing.T) {
 	x.types(secret + "\n")
 	x.expect(`once more: `)
 	x.types(secret + "\n")
+	x.expect(`The passphrase covers: do what was asked: .*"operation":"identity\.put","subject":"deploy-test-bot"`)
 	x.expect(`operator passphrase: `)
 	x.types(fakeOperator + "\n")
 	x.expect(`stored, generation 2`)
@@ -209,6 +210,27 @@ func TestTerminalIdentityPut(t *testing.T) {
 	defer d.mu.Unlock()
 	if d.secret != secret {
 		t.Errorf("the daemon got %q", d.secret)
+	}
+}
+
+// What a person proves is asked of the daemon with the parameters of the command.
+func TestTerminalShowsWhatIsCovered(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"identity", "rebind", "deploy-test-bot", "--target", "deploy-test"}, `"of":\{"target":"deploy-test"\},"operation":"identity\.rebind"`},
+		{[]string{"identity", "delete", "deploy-test-bot"}, `\{"operation":"identity\.delete","subject":"deploy-test-bot"\}`},
+		{[]string{"calls", "resolve", "act_lost0001", "--did-not"}, `"of":\{"happened":false\},"operation":"call\.resolve"`},
+		{[]string{"calls", "resolve", "act_lost0001", "--happened"}, `"of":\{"happened":true\}`},
+		{[]string{"reload"}, `"operation":"reload"`},
+	} {
+		_, dir := atFake(t, nil)
+		x := atTerminal(t, dir, nil, nil, c.args...)
+		x.expect(`The passphrase covers: .*` + c.want)
+		x.expect(`operator passphrase: `)
+		x.types(fakeOperator + "\n")
+		x.ends(0)
 	}
 }
 
@@ -238,7 +260,8 @@ func TestTerminalIdentityPutFromPipe(t *testing.T) {
 	w.WriteString("piped-secret-of-the-remote\n")
 	w.Close()
 	defer r.Close()
-	x := atTerminal(t, dir, r, nil, "identity", "put", "deploy-test-bot")
+	x := atTerminal(t, dir, r, nil, "identity", "put", "deploy-test-bot", "--short", "--target", "deploy-test")
+	x.expect(`The passphrase covers: .*"of":\{"short":true,"target":"deploy-test"\}`)
 	x.expect(`operator passphrase: `)
 	x.types(fakeOperator + "\n")
 	x.expect(`stored, generation 2`)
