@@ -24,7 +24,7 @@ const costTimes = 12
 // asks for at most twelve times its size, and a small constant.
 func TestMemoryOfAnAnswer(t *testing.T) {
 	const constant = 8 << 10
-	for _, c := range boundaryCases(t) {
+	for _, c := range boundaryCases(t, listElements()) {
 		r := mustReader(t, c.spec)
 		raw := answer(200, c.body)
 		doc := mustParse(t, c.body)
@@ -105,10 +105,11 @@ func TestTimeIsLinear(t *testing.T) {
 		}
 		return best
 	}
-	small, middle, large := took(listBody(2), 200), took(listBody(75), 10), took(listBody(3000), 1)
-	t.Logf("nanoseconds a byte: %.0f at 600 bytes, %.0f at 25 KB, %.0f at 1 MB", small*1e9, middle*1e9, large*1e9)
-	// A growth with the square would be 1,500 times; five allows for caches,
-	// the collector and a neighbour.
+	n := listElements()
+	small, middle, large := took(listBody(2), n/20), took(listBody(n/40), 5), took(listBody(n), 1)
+	t.Logf("nanoseconds a byte: %.0f for 2 elements, %.0f for %d, %.0f for %d", small*1e9, middle*1e9, n/40, large*1e9, n)
+	// A growth with the square would be 40 times from the middle; five allows
+	// for caches, the collector and a neighbour.
 	if large > 5*middle || large > 5*small {
 		t.Errorf("the time for one byte grows: %.0f, %.0f, %.0f ns", small*1e9, middle*1e9, large*1e9)
 	}
