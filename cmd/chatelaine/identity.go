@@ -18,7 +18,7 @@ func (a *app) identityCmd() *cobra.Command {
 		`An identity is a name in targets.yaml; its secret is in the vault, bound to one
 destination. Secrets go in and never come out.`,
 		"  chatelaine identity list\n  chatelaine identity put deploy-test-bot",
-		a.identityListCmd(), a.identityPutCmd(), a.identityDeleteCmd(), a.identityRebindCmd())
+		a.identityListCmd(), a.identityCheckCmd(), a.identityPutCmd(), a.identityDeleteCmd(), a.identityRebindCmd())
 }
 
 func (a *app) identityListCmd() *cobra.Command {

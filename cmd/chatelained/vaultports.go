@@ -125,6 +125,34 @@ func (p operatorPort) Identities() ([]operatorapi.IdentityView, error) {
 	return out, nil
 }
 
+// Check compares what is stored with every target that uses the identity now.
+func (p operatorPort) Check(name string) (operatorapi.IdentityCheck, error) {
+	if err := p.d.vault.CheckOpen(); err != nil {
+		return operatorapi.IdentityCheck{}, err
+	}
+	set := p.d.gateway.Set()
+	id, ok := set.Identity(name)
+	if !ok {
+		return operatorapi.IdentityCheck{}, refuseInput("/name", "identity %s is not in targets.yaml", strconv.QuoteToASCII(name))
+	}
+	out := operatorapi.IdentityCheck{Name: name, Stored: id.Kind() == vault.KindNone, Targets: []operatorapi.TargetCheck{}}
+	for _, info := range p.d.vault.List() {
+		if info.Name == name {
+			out.Stored, out.Suspended = true, info.Suspended
+		}
+	}
+	out.Usable = out.Stored && !out.Suspended
+	for _, t := range targetsOf(set, name) {
+		c := operatorapi.TargetCheck{Target: t.Name(), Bound: out.Stored}
+		if err := (linePort{p.d.vault}).Bound(name, t); err != nil {
+			c.Bound, c.Detail = false, err.Error()
+		}
+		out.Usable = out.Usable && c.Bound
+		out.Targets = append(out.Targets, c)
+	}
+	return out, nil
+}
+
 func targetsOf(set *actions.Set, identity string) []*actions.Target {
 	var out []*actions.Target
 	for _, t := range set.Targets() {

@@ -154,6 +154,11 @@ func (o *Operator) DeleteIdentity(ctx context.Context, name string, p Proof) err
 	return o.act(ctx, "DELETE", "/v1/identities/"+url.PathEscape(name), withProof{p})
 }
 
+// CheckIdentity asks whether an identity could be used now; nothing is sent.
+func (o *Operator) CheckIdentity(ctx context.Context, name string) (IdentityCheck, error) {
+	return ask[IdentityCheck](ctx, o, "POST", "/v1/identities/"+url.PathEscape(name)+"/check", struct{}{})
+}
+
 // RebindIdentity binds a stored secret to the destination that the site file
 // names now; target is needed where several targets use it.
 func (o *Operator) RebindIdentity(ctx context.Context, name, target string, p Proof) (StoredIdentity, error) {

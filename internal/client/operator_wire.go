@@ -174,6 +174,19 @@ type PutIdentity struct {
 	Proof  Proof  `json:"proof"`
 }
 
+// IdentityCheck says whether an identity could be used now, target by target.
+type IdentityCheck struct {
+	Name      string `json:"name"`
+	Stored    bool   `json:"stored"`
+	Suspended bool   `json:"suspended"`
+	Usable    bool   `json:"usable"`
+	Targets   []struct {
+		Target string `json:"target"`
+		Bound  bool   `json:"bound"`
+		Detail string `json:"detail,omitzero"`
+	} `json:"targets"`
+}
+
 // StoredIdentity says where a secret is bound now.
 type StoredIdentity struct {
 	Name        string `json:"name"`

@@ -26,6 +26,7 @@ type Vault interface {
 	Lock(reason string)
 	ProofParams() (ProofParams, error)
 	Identities() ([]IdentityView, error)
+	Check(name string) (IdentityCheck, error)
 	// Bind names the destination that the site file has now for the identity;
 	// target is needed where several targets use it. It changes nothing.
 	Bind(name, target string) (Bound, error)
@@ -68,6 +69,23 @@ type IdentityView struct {
 	Generation  uint64   `json:"generation"`
 	Targets     []string `json:"targets"`
 	Suspended   bool     `json:"suspended"`
+}
+
+// IdentityCheck says whether an identity could be used now, target by target.
+// Nothing is sent to find out.
+type IdentityCheck struct {
+	Name      string        `json:"name"`
+	Stored    bool          `json:"stored"`
+	Suspended bool          `json:"suspended"`
+	Usable    bool          `json:"usable"`
+	Targets   []TargetCheck `json:"targets"`
+}
+
+// TargetCheck is one target that uses the identity.
+type TargetCheck struct {
+	Target string `json:"target"`
+	Bound  bool   `json:"bound"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // Stored says where a secret was put and for which destination only.
@@ -179,6 +197,7 @@ func routes() []route {
 		{http.MethodPost, "/v1/vault/lock", needsSocket, (*API).lock, nil},
 
 		{http.MethodGet, "/v1/identities", needsSocket, (*API).identities, nil},
+		{http.MethodPost, "/v1/identities/{name}/check", needsSocket, (*API).checkIdentity, nil},
 		proved(http.MethodPut, "/v1/identities/{name}", widening{operation: opPut, subject: nameParam, aside: memberSecret, plan: (*API).planPut}),
 		proved(http.MethodDelete, "/v1/identities/{name}", widening{operation: opDelete, subject: nameParam, plan: (*API).planDelete}),
 		proved(http.MethodPost, "/v1/identities/{name}/rebind", widening{operation: opRebind, subject: nameParam, plan: (*API).planRebind}),

@@ -138,6 +138,8 @@ func (v *tableVault) ProofParams() (ProofParams, error) {
 	return ProofParams{Salt: make([]byte, 16), Time: 1, MemoryKiB: 8192, Threads: 1}, nil
 }
 
+func (v *tableVault) Check(string) (IdentityCheck, error) { return IdentityCheck{}, nil }
+
 func (v *tableVault) Identities() ([]IdentityView, error) {
 	var out []IdentityView
 	for _, s := range v.held {

@@ -231,3 +231,12 @@ func (a *API) sessionJournal(*call) (any, error) {
 func (a *API) rejections(*call) (any, error) {
 	return map[string]any{"rejections": a.g.Rejections()}, nil
 }
+
+// checkIdentity says whether an identity could be used now. It sends nothing and
+// shows no secret, so the socket is enough.
+func (a *API) checkIdentity(c *call) (any, error) {
+	if err := c.only(); err != nil {
+		return nil, err
+	}
+	return a.vault.Check(nameParam(c))
+}
