@@ -16,9 +16,9 @@ FUZZ_BRIEF ?= 5s
 FUZZ_LONG ?= 5m
 # For each of three answers; a median of some hundred turns of the largest.
 BENCH_BOUNDARY ?= 10s
-# What reads strangers' bytes first: the strict parser, the contract loader and
-# the path builder.
-FUZZ_FIRST := ./internal/validate/... ./internal/actions/...
+# What reads strangers' bytes first: the strict parser, the contract loader,
+# the path builder, and the way from an answer to the envelope.
+FUZZ_FIRST := ./internal/validate/... ./internal/actions/... ./internal/gateway
 
 STATICCHECK_VERSION := v0.8.2
 STATICCHECK := .tools/staticcheck-$(STATICCHECK_VERSION)
