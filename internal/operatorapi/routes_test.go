@@ -29,6 +29,7 @@ var withoutProof = map[string]string{
 	"POST /v1/sessions/{id}/revoke":     "narrows",
 	"POST /v1/vault/lock":               "narrows",
 	"POST /v1/explain":                  "only answers",
+	"POST /v1/identities/{name}/check":  "only answers, and no secret",
 }
 
 // proveThemselves carry a proof that is checked by the room behind them.
