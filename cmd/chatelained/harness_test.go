@@ -74,13 +74,23 @@ type home struct {
 
 // logBuffer collects what daemons of one home wrote.
 type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu   sync.Mutex
+	b    bytes.Buffer
+	hook func(piece []byte) // sees what is written, at once; may be nil
+}
+
+func (l *logBuffer) watch(hook func(piece []byte)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hook = hook
 }
 
 func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.hook != nil {
+		l.hook(p)
+	}
 	return l.b.Write(p)
 }
 
@@ -409,7 +419,6 @@ func release(environment, version string) upstream.Answer {
 		environment, version, time.Now().UTC().Format(time.RFC3339)))
 }
 
-const deployTest = `{"service":"api","environment":"test","version":"2.14.3","reason":"fixes payment retries"}`
 const deployProd = `{"service":"api","environment":"production","version":"2.14.3","reason":"fixes payment retries"}`
 
 // rig is a home with a running, unlocked daemon and one script of the upstream.
