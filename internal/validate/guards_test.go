@@ -1,0 +1,422 @@
+package validate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The tests of this file guard checks that no other test would miss: each was
+// found by switching the check off.
+
+func TestEqualNeverCrossesTypes(t *testing.T) {
+	zeros := []any{nil, false, "", json.Number(""), []any{}, map[string]any{}}
+	for i, a := range zeros {
+		for j, b := range zeros {
+			if Equal(a, b) != (i == j) {
+				t.Errorf("Equal(%#v, %#v) is %v", a, b, i != j)
+			}
+		}
+	}
+	if Equal(json.Number(""), nil) || Compare("", "0") == 0 {
+		t.Error("no text is a number")
+	}
+	if _, ok := parseDecimal("1e1234567"); ok {
+		t.Error("an exponent of seven characters is read")
+	}
+}
+
+func TestNumbersEndWhereTheyMust(t *testing.T) {
+	for _, in := range []string{`1-2`, `1+2`, `[1-2]`, `1_0`, `1.`, `1x`} {
+		var pe *ParseError
+		if _, err := Parse([]byte(in), AnswerLimits()); !errors.As(err, &pe) || pe.Rule != ruleNumber {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
+// A body is often a part of a larger buffer; what lies behind it is not read.
+func TestAnEscapeDoesNotReadBehindTheInput(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5, 6} {
+		whole := []byte(`"\u0041"`)
+		if _, err := Parse(whole[:n:n], AnswerLimits()); err == nil {
+			t.Errorf("%s was read", whole[:n])
+		}
+		_, err := Parse(whole[:n], AnswerLimits())
+		if pe, ok := errors.AsType[*ParseError](err); !ok || pe.Offset > int64(n) {
+			t.Errorf("%s: %v", whole[:n], err)
+		}
+	}
+}
+
+func TestNamesAreBoundedUnderBothLimits(t *testing.T) {
+	for _, l := range []Limits{AnswerLimits(), CallerLimits()} {
+		for n, want := range map[int]bool{1024: true, 1025: false} {
+			if _, err := Parse([]byte(`{"`+strings.Repeat("n", n)+`":1}`), l); (err == nil) != want {
+				t.Errorf("a name of %d bytes: %v", n, err)
+			}
+		}
+	}
+}
+
+func TestFormatsAtTheirEdges(t *testing.T) {
+	label := strings.Repeat("a", 60) + "."
+	for in, format := range map[string]string{
+		"2026-01-05T10:00:00+01": "date-time", "2026-01-05T10:00:00+": "date-time", "0000-01-01T00:00:00+01:00": "date-time", "9999-12-31T23:59:59-01:00": "date-time",
+		"https://example.test/?a=%zz": "uri", "https://example.test/?a=%4": "uri", "1http://x": "uri", "https://[": "uri",
+		strings.Repeat("l", 60) + "@" + strings.Repeat(label, 3) + strings.Repeat("b", 20): "email", strings.Repeat("l", 65) + "@example.test": "email",
+	} {
+		if formats[format](in) {
+			t.Errorf("%q passes as %s", in, format)
+		}
+	}
+	if !isEmail(strings.Repeat("l", 64) + "@example.test") {
+		t.Error("64 bytes before the @ are refused")
+	}
+}
+
+func TestGuardRefusesBeforeAnEngineDoes(t *testing.T) {
+	for schema, rule := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"null"},"b":{"$ref":"/properties/a"}}}`: ruleRef,
+		`{"$ref":"#/$defs/a%62","$defs":{"a%62":{"type":"null"},"ab":{"type":"null"}}}`:     ruleRef,
+		`{"$ref":"#a","$defs":{"a":{"type":"null"}}}`:                                       ruleRef,
+		`{"type":"object","dependentRequired":["a"]}`:                                       ruleValue,
+		`{"type":[{},{}]}`: ruleValue, `{"type":{}}`: ruleValue, `{"enum":1}`: ruleEmpty, `{"allOf":{}}`: ruleEmpty, `{"$ref":1}`: ruleRef,
+	} {
+		if found := guardSchema(mustParse(t, schema)); len(found) == 0 || found[0].Rule != rule {
+			t.Errorf("%s: %v, want %s", schema, found, rule)
+		}
+	}
+	if got := keywordHint("MAXLENGTH"); got != "did you mean maxLength?" {
+		t.Error(got)
+	}
+}
+
+func TestPatternsAtTheirEdges(t *testing.T) {
+	long := func(n int) string { return "^" + strings.Repeat("a", n-2) + "$" }
+	for p, why := range map[string]string{
+		"": "1 to 1024", long(1025): "1 to 1024", "^(a$": "does not compile", "^|$": "begin with ^", "a": "begin with ^", "^a\x7f$": "control", "^[a\x7f]$": "control",
+		`^\D$`: "differ between dialects", `^\W$`: "differ between dialects", `^\s$`: "differ between dialects", `^\S$`: "differ between dialects", `^[\D]$`: "differ between dialects",
+		`^[]a]$`: "empty class", `^[a&&b]$`: "operator elsewhere", `^[+--]$`: "operator elsewhere", `^[a~~]$`: "operator elsewhere",
+	} {
+		if found := strings.Join(LintPattern(p), "; "); !strings.Contains(found, why) {
+			t.Errorf("%.30q: %q, want %q", p, found, why)
+		}
+	}
+	if found := LintPattern(long(1024)); len(found) > 0 {
+		t.Errorf("1024 bytes: %v", found)
+	}
+	for p, want := range map[string]int{"(": -1, "^ab*$": -1, "^(a|b*)$": -1, "^(ab|c)$": 2, "^a{2,5}$": 5, "abc": -1, "^(a+){2}$": -1} {
+		if got := longestMatch(p); got != want {
+			t.Errorf("%s: longest match %d, want %d", p, got, want)
+		}
+	}
+	for p, want := range map[string]bool{"(": false, "^[a-z]$": true, "^[\u4e00-\u5000]{1,3}$": false, "^[\u4e00-\u4eff]{1,3}$": true} {
+		if isWordPattern(p) != want {
+			t.Errorf("%s: words only is %v", p, !want)
+		}
+	}
+}
+
+func TestKeySetsAtTheirEdges(t *testing.T) {
+	key := jwkOf(t, "EdDSA", "k", testKeys()["EdDSA"].Public())
+	many := func(n int) []byte {
+		keys := make([]map[string]any, n)
+		for i := range keys {
+			k := map[string]any{}
+			for name, v := range key {
+				k[name] = v
+			}
+			k["kid"] = fmt.Sprint("k", i)
+			keys[i] = k
+		}
+		return jwks(keys...)
+	}
+	if _, err := ParseKeySet(many(keySetKeys)); err != nil {
+		t.Error(err)
+	}
+	modulus := strings.Repeat("_", 1500) // 9,000 bits
+	for in, want := range map[string]string{
+		string(many(keySetKeys + 1)): "lists 1 to 64 keys", `{"keys":[],"keys":[]}`: "strict JSON", `{"keys":["x"]}`: "is no object", `{"keys":7}`: "no JWK Set", `{"keys":[{"kty":"oct"}]}`: "symmetric",
+		`{"keys":[{"kty":"RSA","alg":"RS256","n":"` + modulus + `","e":"AQAB"}]}`: "public key",
+	} {
+		if _, err := ParseKeySet([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %q", in, err, want)
+		}
+	}
+}
+
+func TestFormsAtTheirEdges(t *testing.T) {
+	columns := func(n int) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprint("c", i)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		names []string
+		ok    bool
+	}{{columns(formColumns), true}, {columns(formColumns + 1), false}, {[]string{strings.Repeat("n", nameBytes)}, true}, {[]string{strings.Repeat("n", nameBytes+1)}, false}} {
+		if _, err := CompileForm(FormSpec{Kind: FormColumns, Columns: c.names}); (err == nil) != c.ok {
+			t.Errorf("%d columns: %v", len(c.names), err)
+		}
+	}
+	bare := FormSpec{Kind: FormLine, Pattern: "^o(?P<more>x)?k$"}
+	for _, c := range []struct {
+		form FormSpec
+		in   string
+	}{{ndjson, ""}, {equalsKV, ""}, {disk, ""}, {bare, "ok"}} {
+		l := AnswerLimits()
+		l.Nodes = 0
+		if _, _, err := mustForm(t, c.form).Read([]byte(c.in), l); err == nil {
+			t.Errorf("%+v: a value where none may be", c.form)
+		}
+	}
+	l := AnswerLimits()
+	l.Depth = 0
+	if _, _, err := mustForm(t, ndjson).Read(nil, l); err == nil {
+		t.Error("a list where no depth is allowed")
+	}
+}
+
+func TestPicksDoNotCompileAtTheirEdges(t *testing.T) {
+	one := PickSpec{Kind: PickPointer, At: "/a"}
+	each := func(in string, most int, p PickSpec) PickSpec {
+		return PickSpec{Kind: PickEach, Each: &EachSpec{In: in, Max: most, Pick: map[string]PickSpec{"m": p}}}
+	}
+	deep := func(n int) PickSpec {
+		p := one
+		for range n {
+			p = each("/a", 1, p)
+		}
+		return p
+	}
+	found := equalsSpec("/a", "x")
+	for name, c := range map[string]struct {
+		pick PickSpec
+		ok   bool
+	}{
+		"as many as may be": {each("/a", eachMax, one), true}, "too many": {each("/a", eachMax+1, one), false}, "none": {each("/a", 0, one), false}, "no each": {PickSpec{Kind: PickEach}, false},
+		"no pointer": {each("a", 1, one), false}, "a wrong pick inside": {each("/a", 1, PickSpec{Kind: PickPointer, At: "x"}), false}, "as deep as may be": {deep(pickDepth), true}, "too deep": {deep(pickDepth + 1), false},
+		"find": {PickSpec{Kind: PickFind, At: "/a", Find: &FindSpec{In: "/l", Where: *found}}, true}, "find, no pointer": {PickSpec{Kind: PickFind, At: "/a", Find: &FindSpec{In: "l", Where: *found}}, false},
+		"find, no predicate": {PickSpec{Kind: PickFind, At: "/a", Find: &FindSpec{In: "/l"}}, false}, "a map of what is no JSON": {PickSpec{Kind: PickPointer, At: "/a", HasMap: true, Map: map[string]any{"a": 7}}, false},
+	} {
+		if _, err := compilePicks(map[string]PickSpec{"p": c.pick}, true, 0); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for n, ok := range map[int]bool{pickCount: true, pickCount + 1: false} {
+		specs := map[string]PickSpec{}
+		for i := range n {
+			specs[fmt.Sprint("p", i)] = one
+		}
+		if _, err := compilePicks(specs, true, 0); (err == nil) != ok {
+			t.Errorf("%d picks: %v", n, err)
+		}
+	}
+}
+
+func TestPredicatesDoNotCompileAtTheirEdges(t *testing.T) {
+	is := *equalsSpec("/a", "x")
+	number := Operand{Kind: OperandConst, Const: json.Number("1")}
+	subs := func(n int) PredicateSpec {
+		p := PredicateSpec{Op: "all_of"}
+		for range n {
+			p.Subs = append(p.Subs, is)
+		}
+		return p
+	}
+	if _, err := compilePredicate(subs(predicateList), 0); err != nil {
+		t.Error(err)
+	}
+	for name, p := range map[string]PredicateSpec{
+		"too many": subs(predicateList + 1), "two for not": {Op: "not", Subs: []PredicateSpec{is, is}}, "each, no pointer": {Op: "each", Ptr: "l", Subs: []PredicateSpec{is}},
+		"an empty path": {Op: "equals", Ptr: "/a", Arg: Operand{Kind: OperandFrom}}, "in what is no JSON": {Op: "in", Ptr: "/a", Set: []any{7}}, "count, no pointer": {Op: "count", Ptr: "l", Cmp: "<", N: "1"},
+		"a right side of nothing": {Op: "compare", Left: number, Cmp: "<"}, "a number beyond the limits": {Op: "compare", Left: Operand{Kind: OperandConst, Const: json.Number("1e99")}, Cmp: "<", Right: number},
+		"no pointer": {Op: "compare", Left: Operand{Kind: OperandAt, At: "a"}, Cmp: "<", Right: number}, "text": {Op: "compare", Left: Operand{Kind: OperandConst, Const: "1"}, Cmp: "<", Right: number},
+		"absent beyond the limits": {Op: "compare", Left: Operand{Kind: OperandAt, At: "/a", HasAbsent: true, Absent: "1e99"}, Cmp: "<", Right: number},
+	} {
+		if _, err := compilePredicate(p, 0); err == nil {
+			t.Errorf("%s: compiles", name)
+		}
+	}
+}
+
+func TestPathsThatLeadNowhere(t *testing.T) {
+	if _, ok := (view{value: map[string]any{"a": true}}).at(mustPointer(t, "/a")); ok {
+		t.Error("an absent body has members")
+	}
+	for name, v := range map[string]view{"no scope": {}, "a Go value": {scope: func(string) (any, bool) { return 7, true }}, "nothing": {scope: func(string) (any, bool) { return nil, false }}} {
+		if got, ok := v.from("input.x"); ok || got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	p, err := compilePredicate(PredicateSpec{Op: "equals", Ptr: "/a", Arg: Operand{Kind: OperandFrom, From: "input.x"}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p(view{value: map[string]any{"a": nil}, present: true}) != no {
+		t.Error("null equals a path that leads nowhere")
+	}
+	if _, ok := mustPointer(t, "/x").Get([]any{"first"}); ok {
+		t.Error("a name is an index")
+	}
+	f := facts{data: map[string]any{"a": "2026-01-05T10:00:00Z", "n": json.Number("1")}, scope: testScope, now: testNow}
+	for _, path := range []string{"result.a.b", "result.b", "result.n"} {
+		if _, ok := f.moment(path); ok {
+			t.Errorf("%s is a time", path)
+		}
+	}
+}
+
+func TestCheckSpecsAtTheirEdges(t *testing.T) {
+	for _, s := range []CheckSpec{{Kind: "fresh", At: "result.a", Within: -1}, {Kind: "after_call", At: "result.a", Skew: -1}, {Kind: "fresh", At: "result.a", Within: 1, Skew: -1}} {
+		if _, err := compileCheck(s); err == nil || !strings.Contains(err.Error(), "not negative") {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	for want, s := range map[string]CheckSpec{"fresh result.a": {Kind: "fresh", At: "result.a"}, "same result.a, input.b": {Kind: "same", Left: "result.a", Right: "input.b"}} {
+		if got := (check{spec: s}).String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestConversionsOfOtherTypes(t *testing.T) {
+	src := source{host: "api.example.test"}
+	for _, v := range []any{nil, true, []any{}, map[string]any{}, json.Number("7")} {
+		if out, ok := toInteger(v, src); ok {
+			t.Errorf("%v is the integer %v", v, out)
+		}
+		if out, ok := lastSegment(v, src); ok {
+			t.Errorf("%v has the segment %v", v, out)
+		}
+		if _, isNumber := v.(json.Number); !isNumber {
+			if out, ok := toText(v, src); ok {
+				t.Errorf("%v is the text %v", v, out)
+			}
+		}
+	}
+	for _, u := range []string{"https:api.example.test/x", "http://api.example.test/\x7f", "https://api.example.test/.", "https://api.example.test/a/.", "https://api.example.test/..", "/%zz"} {
+		if out, ok := lastSegment(u, src); ok {
+			t.Errorf("%q has the segment %v", u, out)
+		}
+	}
+}
+
+func mustPointer(t testing.TB, s string) Pointer {
+	t.Helper()
+	p, err := ParsePointer(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestKeywordsThatNoContractMayUse(t *testing.T) {
+	for _, k := range []string{
+		"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary", "definitions", "dependencies", "contentEncoding",
+		"contentMediaType", "contentSchema", "default", "nullable", "readOnly", "writeOnly", "additionalItems", "divisibleBy", "extends", "id", "discriminator",
+	} {
+		for _, doc := range []any{map[string]any{k: "x"}, map[string]any{"items": map[string]any{k: map[string]any{}}}} {
+			if found := guardSchema(doc); len(found) == 0 || found[0].Rule != ruleKeyword {
+				t.Errorf("%s: %v", k, found)
+			}
+		}
+	}
+}
+
+func TestOneBoundIsNoRange(t *testing.T) {
+	for _, in := range []string{`{"type":"integer","minimum":1}`, `{"type":"integer","maximum":1}`, `{"type":"number","exclusiveMinimum":1}`, `{"type":"number","exclusiveMaximum":1}`} {
+		for _, use := range []SchemaUse{UseInput, UseResult, UseEnvelope} {
+			if found := LintSchema(mustParse(t, in), use); len(found) == 0 || found[0].Rule != ruleFreeNumber {
+				t.Errorf("%s: %v", in, found)
+			}
+		}
+	}
+}
+
+func TestAClosedBranchIsNotOpen(t *testing.T) {
+	in := `{"type":"object","unevaluatedProperties":false,"properties":{"a":{"type":"null"}},"dependentSchemas":{"a":{"properties":{"a":{"type":"null"}},"additionalProperties":false}}}`
+	if found := LintSchema(mustParse(t, in), UseResult); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+func TestRowsDoNotCompileAtTheirEdges(t *testing.T) {
+	one := map[string]PickSpec{"a": {Kind: PickPointer, At: "/a"}}
+	for name, row := range map[string]RowSpec{
+		"media is json": {HasCapture: true, Media: MediaNone + 7}, "picks without their keyword": {HasCapture: true, Success: one},
+		"picks without": {HasSuccess: true, Capture: one}, "display stands beside success": {HasCapture: true, Display: one},
+		"write a code": {Failure: &FailureSpec{}}, "write a code, or at": {Failure: &FailureSpec{Code: "A_CODE", At: "/a", Map: map[string]string{"x": "B_CODE"}}},
+		"has no at": {Failure: &FailureSpec{Code: "A_CODE", At: "/a"}}, "and no other": {Failure: &FailureSpec{Code: "A_CODE", Other: "B_CODE"}},
+	} {
+		row.Name, row.Status = "row", []int{400}
+		_, err := Compile("request", ReaderSpec{Rows: []RowSpec{row}, Display: map[string]DisplayBound{"a": {Max: 1, Lines: 1}}})
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// compileBoth has no guard before it, so that each engine's own refusal counts.
+func TestEachEngineRefusesASchemaAlone(t *testing.T) {
+	for _, in := range []string{`{"minLength":-1}`, `{"type":5}`, `{"required":"a"}`, `{"$ref":"#/$defs/nope"}`, `{"pattern":"("}`} {
+		if s, err := compileBoth("test", mustParse(t, in)); err == nil || s != nil {
+			t.Errorf("%s compiles", in)
+		}
+	}
+}
+
+func TestOnlyWhatTheParserMakesIsAsked(t *testing.T) {
+	deep := func(n int) any {
+		var v any = "x"
+		for i := range n {
+			if v = []any{v}; i%2 == 0 {
+				v = map[string]any{"a": v.([]any)[0]}
+			}
+		}
+		return v
+	}
+	for _, v := range []any{7, []any{7}, map[string]any{"a": 7}, []any{[]any{1.5}}, []string{"a"}, map[string]string{"a": "b"}, json.Number("1e99"), json.Number("x"), json.Number(""), deep(parsedDepth + 1)} {
+		if isParsed(v, 0) {
+			t.Errorf("%.60v is taken", v)
+		}
+	}
+	if !isParsed(deep(parsedDepth), 0) {
+		t.Error("the deepest value is refused")
+	}
+}
+
+func TestViolationsAreCapped(t *testing.T) {
+	s := mustSchema(t, `{"type":"array","items":{"type":"null"}}`)
+	wrong := make([]any, 1000)
+	for i := range wrong {
+		wrong[i] = "x"
+	}
+	if got := len(s.Violations(wrong, 1000)); got != violationCap {
+		t.Errorf("%d violations, want %d", got, violationCap)
+	}
+}
+
+func TestLooseTimesAtTheirEdges(t *testing.T) {
+	for _, in := range []string{"2026-01-05x10:00:00Z", "2026-01-05 10:00:00.Z", "2026-01-05 10:00:00.1234567890Z", "2026-01-05 10:00:00+24:00", "2026-01-05 10:00:00+0160", "2026-01-05 10:00:00+1", "2026-01-05 10:00:00", "0000-01-01 00:00:00+0100"} {
+		if at, ok := parseLoose(in); ok {
+			t.Errorf("%s is %v", in, at)
+		}
+	}
+}
+
+func TestNothingIsCapturedWhereNothingWas(t *testing.T) {
+	r := mustReader(t, ReaderSpec{Rows: []RowSpec{{Name: "ok", Status: []int{200}, HasSuccess: true}}})
+	p, no := r.Prove(answer(200, `{}`), testScope, testNow)
+	if no != nil {
+		t.Fatal(no)
+	}
+	if got, ok := p.Captured(); ok || got != nil {
+		t.Errorf("%v %v", got, ok)
+	}
+}
