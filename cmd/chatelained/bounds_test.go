@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,23 +136,28 @@ func TestCancelledIsRecorded(t *testing.T) {
 func TestUnsentBodiesAreCut(t *testing.T) {
 	h := rig(t, goodDeploy)
 	h.open()
+	var cut sync.WaitGroup
+	defer cut.Wait()
 	for name, raw := range map[string]string{
 		"DELETE with a body":        "DELETE /v1/calls/nothing-0001 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n",
 		"GET with a body (refused)": "GET /v1/health HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
 	} {
 		for _, socket := range []string{h.places.AgentSocket(), h.places.OperatorSocket()} {
-			c, err := net.Dial("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.WriteString(c, raw); err != nil {
-				t.Fatal(err)
-			}
-			_ = c.SetReadDeadline(time.Now().Add(25 * time.Second))
-			if _, err := io.ReadAll(c); err != nil {
-				t.Errorf("%s on %s: still open: %v", name, filepath.Base(socket), err)
-			}
-			_ = c.Close()
+			cut.Go(func() {
+				c, err := net.Dial("unix", socket)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				if _, err := io.WriteString(c, raw); err != nil {
+					t.Error(err)
+				}
+				_ = c.SetReadDeadline(time.Now().Add(25 * time.Second))
+				if _, err := io.ReadAll(c); err != nil {
+					t.Errorf("%s on %s: still open: %v", name, filepath.Base(socket), err)
+				}
+			})
 		}
 	}
 }

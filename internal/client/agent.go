@@ -28,7 +28,7 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 	}
 	var w *wire
 	if o.Socket != "" {
-		w = newWire("http://localhost", o.Socket, o.UserAgent, anyNumber, func(ctx context.Context) (net.Conn, error) {
+		w = newWire("http://localhost", o.Socket, o.UserAgent, fewConnections, func(ctx context.Context) (net.Conn, error) {
 			return dialSocket(ctx, o.Socket, o.Owners)
 		})
 	} else {
@@ -36,7 +36,7 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		w = newWire("http://"+addr.String(), addr.String(), o.UserAgent, anyNumber, func(ctx context.Context) (net.Conn, error) {
+		w = newWire("http://"+addr.String(), addr.String(), o.UserAgent, fewConnections, func(ctx context.Context) (net.Conn, error) {
 			return dialLoopback(ctx, addr, o.Owners)
 		})
 	}

@@ -43,11 +43,13 @@ type wire struct {
 type dialFunc func(ctx context.Context) (net.Conn, error)
 
 // oneConnection keeps what the daemon ties to a connection (an operator's read
-// session) with it; anyNumber is for agents, whose long polls must not hold up
+// session) with it; fewConnections is for agents, whose long polls must not hold up
 // their other calls.
 const (
 	oneConnection = 1
-	anyNumber     = 0
+	// fewConnections is what one agent opens at most: calls beyond it wait in
+	// the client, since the daemon takes sixteen of one user.
+	fewConnections = 8
 )
 
 func newWire(base, where, agent string, conns int, dial dialFunc) *wire {

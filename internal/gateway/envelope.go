@@ -98,7 +98,9 @@ func (g *Gateway) envelopeError(c *actions.Contract, id string, f *fault.Error) 
 		return body
 	}
 	g.logger.Error("an error envelope does not fit its own schema", "code", f.Code(), "cause", err.Error())
-	plain, _ := encode(errorEnvelope{Action: action, RequestID: id, Error: bodyOf(id, fault.New(fault.Internal, err))})
+	// The code alone, so that the envelope still agrees with its HTTP status; a
+	// contract's own code, which has no sentence here, becomes INTERNAL.
+	plain, _ := encode(errorEnvelope{Action: action, RequestID: id, Error: bodyOf(id, fault.New(f.Code(), nil))})
 	return plain
 }
 

@@ -30,9 +30,9 @@ const (
 	HeaderBytes = 4 << 10
 	// Connections is how many may be open on one listener at once.
 	Connections = 64
-	// ConnectionsPerUID is the same for one user: many agents of one person
-	// call and wait at once, and still leave room for somebody else.
-	ConnectionsPerUID = 48
+	// ConnectionsPerUID is the same for one user, so that no one takes the
+	// listener for themselves. Our own client keeps to eight an agent.
+	ConnectionsPerUID = 16
 )
 
 // Peer is who stands at the other end of a connection, as the kernel says.
