@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +50,8 @@ type daemon struct {
 
 	mu        sync.Mutex
 	listeners []operatorapi.Listener // guarded by mu
-	problems  []string               // guarded by mu
+	problems  []string               // guarded by mu; what is not served until an operator accepts it
+	mistakes  []string               // guarded by mu; of files that did not load
 }
 
 // openDaemon takes the state folder and opens every room. On an error what was
@@ -290,16 +292,26 @@ func (d *daemon) Load() (operatorapi.Loaded, error) {
 		for _, p := range problems {
 			texts = append(texts, p.Error())
 		}
-		d.gateway.ReloadFailed(texts)
-		d.mu.Lock()
-		d.problems = texts
-		d.mu.Unlock()
+		if d.mistaken(texts) { // who only asks again does not fill the log
+			d.gateway.ReloadFailed(texts)
+		}
 		return operatorapi.Loaded{}, refuseInput("", "%d mistakes; the old set stays in force: %s", len(problems), problems.Error())
 	}
+	d.mistaken(nil)
 	return operatorapi.Loaded{
 		Change: d.gateway.Compare(set),
 		Accept: func(ctx context.Context, by string) error { return d.accept(ctx, set, by) },
 	}, nil
+}
+
+// mistaken keeps what is wrong with the files for `status`, and says whether it is
+// news.
+func (d *daemon) mistaken(texts []string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	news := !slices.Equal(d.mistakes, texts)
+	d.mistakes = texts
+	return news
 }
 
 // accept puts in force what a person has proved: record, vault, then the set.
@@ -340,7 +352,7 @@ func (d *daemon) Listeners() []operatorapi.Listener {
 func (d *daemon) Problems() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return append([]string{}, d.problems...)
+	return append(append([]string{}, d.mistakes...), d.problems...)
 }
 
 func (d *daemon) listens(name, address, state string) {

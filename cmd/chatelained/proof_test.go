@@ -75,6 +75,26 @@ func TestProofIsOverTheRequest(t *testing.T) {
 		}
 	})
 
+	t.Run("files that do not load get no challenge", func(t *testing.T) {
+		h.change(deployContract, "effect: change", "effect: chaange")
+		for range 3 {
+			if _, err := op.Challenge(h.ctx(), client.OpReload, "", nil); client.CodeOf(err) != "INVALID_ARGUMENT" {
+				t.Errorf("answered %v", err)
+			}
+		}
+		if s, err := op.Status(h.ctx()); err != nil || len(s.Contracts.Problems) == 0 || !strings.Contains(s.Contracts.Problems[0], "contract.yaml:") {
+			t.Errorf("status says %+v, %v", s.Contracts, err)
+		}
+		if n := strings.Count(string(h.log.bytes()), "the old set stays"); n != 1 {
+			t.Errorf("the log says it %d times", n)
+		}
+		h.change(deployContract, "effect: chaange", "effect: change")
+		h.prove(op, client.OpReload, "", nil)
+		if s, err := op.Status(h.ctx()); err != nil || len(s.Contracts.Problems) != 0 {
+			t.Errorf("the files are right and status says %+v, %v", s.Contracts, err)
+		}
+	})
+
 	t.Run("a secret for another destination", func(t *testing.T) {
 		put := func(p client.Proof, short bool) error {
 			_, err := op.PutIdentity(h.ctx(), "deploy-test-bot", client.PutIdentity{Secret: []byte(planted), Short: short, Proof: p})
