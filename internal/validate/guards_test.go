@@ -420,3 +420,53 @@ func TestNothingIsCapturedWhereNothingWas(t *testing.T) {
 		t.Errorf("%v %v", got, ok)
 	}
 }
+
+func TestABoundStandsBesideItsType(t *testing.T) {
+	for k, in := range map[string]string{
+		"minimum": "1", "maximum": "1", "exclusiveMinimum": "1", "exclusiveMaximum": "1", "multipleOf": "1", "minLength": "1", "maxLength": "1", "pattern": `"^a$"`, "format": `"date"`,
+		"minItems": "1", "maxItems": "1", "uniqueItems": "true", "minProperties": "1", "maxProperties": "1",
+	} {
+		for _, beside := range []string{``, `,"type":"boolean"`, `,"type":["null","boolean"]`} {
+			if found := guardSchema(mustParse(t, `{"`+k+`":`+in+beside+`}`)); len(found) != 1 || found[0].Rule != ruleBeside {
+				t.Errorf("%s%s: %v", k, beside, found)
+			}
+		}
+	}
+}
+
+func TestWhatIsShownIsText(t *testing.T) {
+	show := map[string]PickSpec{"note": {Kind: PickPointer, At: "/n"}}
+	r := mustReader(t, ReaderSpec{
+		Display: map[string]DisplayBound{"note": {Max: 10, Lines: 1}},
+		Rows:    []RowSpec{{Name: "ok", Status: []int{200}, HasSuccess: true, Display: show}},
+	})
+	for _, body := range []string{`{"n":1}`, `{"n":true}`, `{"n":["a"]}`, `{"n":{"a":"b"}}`} {
+		if p, no := r.Prove(answer(200, body), testScope, testNow); no == nil || no.Layer != LayerPick || p != nil {
+			t.Errorf("%s: %v", body, no)
+		}
+	}
+}
+
+// A code that is no text and no whole number is not the code of other.
+func TestAFailureCodeIsACode(t *testing.T) {
+	r := mustReader(t, ReaderSpec{Rows: []RowSpec{{Name: "no", Status: []int{400}, Failure: &FailureSpec{At: "/code", Map: map[string]string{"x": "A_CODE"}, Other: "B_CODE"}}}})
+	for _, body := range []string{`{"code":true}`, `{"code":null}`, `{"code":["x"]}`, `{"code":1.5}`, `{}`} {
+		if p, no := r.Prove(answer(400, body), testScope, testNow); no == nil || no.Rule != "failure-code" || p != nil {
+			t.Errorf("%s: %v", body, no)
+		}
+	}
+}
+
+func TestTimesAtTheirEdges(t *testing.T) {
+	for _, in := range []string{"Sun, 06 Nov 1994 08:49:37.5 GMT", "Sun Nov  6 08:49:37.5 1994"} {
+		if at, ok := parseHTTPDate(in); ok {
+			t.Errorf("%s is %v", in, at)
+		}
+	}
+	// Numbers whose seconds would run over an int64, to zero and below it.
+	for _, in := range []json.Number{"1e64", "1e12", "18446744073709551616", "9223372036854775808", "253402300800"} {
+		if at, ok := unixTime(0)(in); ok {
+			t.Errorf("%s is %s", in, at)
+		}
+	}
+}
