@@ -7,5 +7,6 @@
 // Crash story. claimed, looking and waiting live in memory only: nothing was
 // sent, and the same id starts again. Arm is on the disk before the send and
 // Finish before the answer. An armed entry without a finish is unresolved at
-// the next start, since it cannot be told from one that was sent.
+// the next start, since it cannot be told from one that was sent. So is a
+// finished one whose outcome the record lost (SetRecordFloor).
 package ledger

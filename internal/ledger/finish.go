@@ -11,7 +11,8 @@ import (
 // Finish ends the call with an outcome whose fate is Final or Unresolved: it is
 // on the disk, then those who joined are woken. An Unresolved one ends in this
 // run even when the disk refuses it; the error says so, and the disk, which
-// still holds the call as armed, says unresolved at the next start. Errors:
+// still holds the call as armed or its outcome beyond the record's end, says
+// unresolved at the next start. Errors:
 // ErrTransition, ErrDoubted, or the store's.
 func (c *Call) Finish(out Outcome) error {
 	err := c.Prepare(out)
