@@ -470,3 +470,21 @@ func TestTimesAtTheirEdges(t *testing.T) {
 		}
 	}
 }
+
+// What is absent on the right side of a check must not count as the least.
+func TestAnAbsentSideFailsACheck(t *testing.T) {
+	nothing := func(string) (any, bool) { return nil, false }
+	data := map[string]any{"n": json.Number("5"), "at": "2026-01-05T10:00:00Z"}
+	for _, s := range []CheckSpec{
+		{Kind: "increased", Left: "result.n", Right: "head.n"}, {Kind: "increased", Left: "result.n", Right: "result.at"}, {Kind: "increased", Left: "result.x", Right: "result.n"},
+		{Kind: "after_call", At: "result.at"}, {Kind: "same", Left: "result.x", Right: "head.x"}, {Kind: "fresh", At: "result.x", Within: 1 << 62},
+	} {
+		c, err := compileCheck(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.holds(facts{data: data, scope: nothing, now: testNow}) == nil {
+			t.Errorf("%s holds", c)
+		}
+	}
+}

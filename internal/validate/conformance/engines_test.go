@@ -335,7 +335,7 @@ func FuzzEngines(f *testing.F) {
 
 func randomBytes(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 2020))
-	out := make([]byte, 700)
+	out := make([]byte, 400)
 	for i := range out {
 		out[i] = byte(r.Uint32())
 	}

@@ -21,9 +21,9 @@ const (
 	hangs     = 60 * time.Second // a run takes a second or two
 	slowTests = 250 * time.Millisecond
 
-	// Tests of cost and tests with very many cases: what only they would notice
+	// Tests of cost, of pages, and with very many cases: what only they notice
 	// has no guard of its own.
-	noGuards = "Cheap|Memory|Linear|BoundaryTable|OnlyWhatWasPicked|TestEnginesAgree"
+	noGuards = "Cheap|Memory|Linear|Boundary(Table|Page)|OnlyWhatWasPicked|TestEnginesAgree"
 )
 
 // scratch is a copy of the target and of what its tests need.
@@ -57,12 +57,12 @@ func newCopy() (*scratch, error) {
 			return nil, err
 		}
 	}
-	for _, file := range []string{"go.mod", "go.sum", "docs/conformance.md"} {
+	for _, file := range []string{"go.mod", "go.sum"} {
 		if err := c.copyFile(filepath.Join(root, file)); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	return c, c.copyFolder(filepath.Join(root, "docs")) // tests hold pages to the code
 }
 
 // copyFolder takes the files of one package, and its test data whole.

@@ -11,7 +11,7 @@ import (
 // rejection, the name of a rule or a plain false.
 var (
 	reports  = []string{"add", "bad"}
-	refusers = []string{"fail", "reject", "violation", "missed", "New", "Errorf", "skipped", "wrong", "mistake", "fault"}
+	refusers = []string{"fail", "reject", "refuse", "violation", "missed", "failed", "fails", "form", "New", "Errorf", "skipped"}
 	troubles = []string{"err", "no", "pf", "pe", "fault", "unknown", "unbounded", "false"}
 )
 
