@@ -445,3 +445,63 @@ func FuzzKeySet(f *testing.F) {
 		}
 	})
 }
+
+// Two absences are not equal, and null is not absence: a claim must be there and
+// its other side too.
+func TestSignedClaimsMustBeThere(t *testing.T) {
+	key := testKeys()["ES256"]
+	reader := func(path string) *Reader {
+		return mustReader(t, ReaderSpec{
+			Rows: []RowSpec{{Status: []int{200}, HasSuccess: true}},
+			Checks: []CheckSpec{{Kind: "signed", Signed: &SignedSpec{
+				JWS: "/evidence", Keys: mustKeySet(t, jwkOf(t, "ES256", "k1", key.Public())), Issuer: "https://review.example", Audience: "deploys", Claims: map[string]string{"x": path},
+			}}},
+		})
+	}
+	claims := func(x string) Raw {
+		return evidence(forge(t, key, `{"alg":"ES256"}`, fmt.Sprintf(`{"iss":"https://review.example","aud":"deploys","exp":%d%s}`, seconds5(time.Minute), x)))
+	}
+	for name, c := range map[string]struct{ path, claim string }{
+		"neither": {"input.absent", ""}, "no claim": {"target.project_id", ""}, "null and no value": {"input.absent", `,"x":null`}, "null": {"target.project_id", `,"x":null`}, "a claim and no value": {"input.absent", `,"x":"prj_1"`}, "a result that is not there": {"result.x", ""},
+	} {
+		if _, no := reader(c.path).Prove(claims(c.claim), testScope, testNow); no == nil || no.Rule != ruleSignedClaim {
+			t.Errorf("%s: %v", name, no)
+		}
+	}
+	// One text for the audience, and a claim that is there.
+	if _, no := reader("target.project_id").Prove(claims(`,"x":"prj_1"`), testScope, testNow); no != nil {
+		t.Error(no)
+	}
+}
+
+func TestUnixSeconds(t *testing.T) {
+	for want, at := range map[string]time.Time{
+		"0.000000000": time.Unix(0, 0), "1.500000000": time.Unix(1, 5e8), "-1.000000000": time.Unix(-1, 0), "-0.250000000": time.Unix(-1, 75e7), "-1.999999999": time.Unix(-2, 1),
+	} {
+		if got := unixSeconds(at); string(got) != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Other keys replace those of a check, by name, in a copy only.
+func TestDangerouslyWithKeys(t *testing.T) {
+	keys := testKeys()
+	r := signedReader(t, mustKeySet(t, jwkOf(t, "ES256", "k1", keys["ES256"].Public())))
+	other := r.DangerouslyWithKeys(map[string]*KeySet{"signer": mustKeySet(t, jwkOf(t, "ES256", "k1", keys["other"].Public()))})
+	none := r.DangerouslyWithKeys(nil)
+	ours, theirs := evidence(sign(t, "ES256", "k1", keys["ES256"], goodClaims)), evidence(sign(t, "ES256", "k1", keys["other"], goodClaims))
+	for i, c := range []struct {
+		r    *Reader
+		raw  Raw
+		fits bool
+	}{{r, ours, true}, {r, theirs, false}, {other, ours, false}, {other, theirs, true}, {none, ours, false}, {none, theirs, false}} {
+		if _, no := c.r.Prove(c.raw, testScope, testNow); (no == nil) != c.fits {
+			t.Errorf("%d: %v", i, no)
+		}
+	}
+	var zero *Reader
+	if zero.DangerouslyWithKeys(nil) != nil {
+		t.Error("nothing became a reader")
+	}
+}
