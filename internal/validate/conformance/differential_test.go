@@ -126,12 +126,14 @@ func (w *walk) member(names map[string]bool) error {
 
 // number looks at the digits only, without arithmetic on the value.
 func (w *walk) number(text string) {
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
-	mantissa = strings.TrimPrefix(mantissa, "-")
+	unsplit, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	mantissa := strings.TrimPrefix(unsplit, "-")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := whole + fraction
 	lead := len(digits) - len(strings.TrimLeft(digits, "0"))
-	w.mark("number-length", len(digits)-lead > w.limits.NumberDigits || len(text) > w.limits.NumberDigits+w.limits.Exponent)
+	// Zeros before the first digit that counts are bounded as well.
+	longest := w.limits.NumberDigits + w.limits.Exponent + len("-0.")
+	w.mark("number-length", len(digits)-lead > w.limits.NumberDigits || len(unsplit) > longest)
 	written, err := strconv.Atoi(strings.TrimPrefix(exponent, "+"))
 	if exponent != "" && (err != nil || len(exponent) > 6) {
 		w.mark("exponent", true)
