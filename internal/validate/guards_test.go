@@ -488,3 +488,50 @@ func TestAnAbsentSideFailsACheck(t *testing.T) {
 		}
 	}
 }
+
+func TestRSAKeysAtTheirEdges(t *testing.T) {
+	change := func(f func(k map[string]any)) []byte {
+		k := jwkOf(t, "RS256", "k", testKeys()["RS256"].Public())
+		f(k)
+		return jwks(k)
+	}
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	for name, in := range map[string][]byte{
+		"an exponent of one": change(func(k map[string]any) { k["e"] = "AQ" }),
+		"an even exponent":   change(func(k map[string]any) { k["e"] = "Ag" }),
+		"no text":            change(func(k map[string]any) { k["n"] = json.Number("5") }),
+		"a second spelling of the modulus": change(func(k map[string]any) {
+			n := k["n"].(string)
+			last := strings.IndexByte(alphabet, n[len(n)-1])
+			k["n"] = n[:len(n)-1] + alphabet[last^1:last^1+1]
+		}),
+		"a line break": change(func(k map[string]any) { k["n"] = k["n"].(string)[:10] + "\n" + k["n"].(string)[10:] }),
+	} {
+		if _, err := ParseKeySet(in); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func TestMissedIsSaidOfAFindOnly(t *testing.T) {
+	find := PickSpec{Kind: PickFind, At: "/id", Find: &FindSpec{In: "/l", Where: *equalsSpec("/id", "x")}}
+	r := mustReader(t, ReaderSpec{
+		Result: mustParse(t, `{"type":"object","additionalProperties":false,"properties":{"id":{"type":"string","maxLength":9}}}`),
+		Rows: []RowSpec{
+			{Name: "ok", Status: []int{200}, HasSuccess: true, Success: map[string]PickSpec{"id": find}},
+			{Name: "gone", Status: []int{404}, Failure: &FailureSpec{Code: "NOT_FOUND"}},
+		},
+	})
+	for body, want := range map[string]bool{`{"l":[]}`: true, `{"l":[{"id":"x"}]}`: false} {
+		p, no := r.Prove(answer(200, body), testScope, testNow)
+		if no != nil || p.Missed() != want {
+			t.Errorf("%s: %v, %+v", body, no, p)
+		}
+	}
+	if p, no := r.Prove(answer(404, `{}`), testScope, testNow); no != nil || p.Missed() {
+		t.Errorf("%v, %+v", no, p)
+	}
+	if (&Proved{missed: true}).Missed() {
+		t.Error("an answer that did not pass says something")
+	}
+}
