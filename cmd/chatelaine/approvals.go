@@ -86,7 +86,7 @@ func findCard(ctx context.Context, op *client.Operator, id string) (client.Card,
 	}
 	if found.ID == "" {
 		return found, refused(fmt.Sprintf("there is no card for %q (%s)", id, fault.NotFound),
-			"it may have lapsed: a card lives five minutes, then the agent asks again", "see chatelaine approvals")
+			"it may have lapsed, or a lock or a restart withdrew it: the agent asks again", "see chatelaine approvals")
 	}
 	return found, nil
 }

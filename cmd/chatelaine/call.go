@@ -274,11 +274,11 @@ func callHints(action string, e client.Envelope) []string {
 	case fault.ApprovalRequired:
 		return []string{"an operator decides with: chatelaine approve " + id,
 			"then the same command with --request-id " + id + " returns the outcome",
-			"with --wait 5m it waits for both"}
+			"with --wait 5m it waits for the decision and the outcome"}
 	case fault.InProgress:
 		return []string{"ask again with the same command and --request-id " + id}
 	case fault.OutcomeUnknown, fault.InvalidResponse:
-		return append(out, "request id "+id+"; an operator looks with: chatelaine calls show "+id)
+		return append(out, "request id "+id+"; an operator looks with: chatelaine calls show "+id+" --details")
 	case fault.InvalidArgument:
 		return append(out, "see chatelaine actions "+action)
 	}

@@ -53,7 +53,7 @@ func (a *app) listCalls(ctx context.Context, op *client.Operator, unresolved, as
 	}
 	var rows []row
 	for _, x := range list {
-		rows = append(rows, row{c(x.RequestID), c(x.Agent), stateCell(x.State), c(dash(x.Code)), c(clockOf(x.ClaimedAt)), c(clockOf(x.FinishedAt)), cc(bold, callText(x))})
+		rows = append(rows, row{c(x.RequestID), c(x.Agent), stateCell(x.State), c(dash(codeText(x))), c(clockOf(x.ClaimedAt)), c(clockOf(x.FinishedAt)), cc(bold, callText(x))})
 	}
 	a.table([]string{"request", "agent", "state", "code", "claimed", "finished", "what"}, rows)
 	return nil
@@ -64,6 +64,14 @@ func callText(x client.CallInfo) string {
 		return x.Sentence
 	}
 	return x.Action
+}
+
+// codeText is the code of a call's end; a success has none of its own.
+func codeText(x client.CallInfo) string {
+	if x.Code == "" && x.State == "finished" {
+		return "OK"
+	}
+	return x.Code
 }
 
 func (a *app) callsShowCmd() *cobra.Command {
@@ -108,10 +116,14 @@ func (a *app) showCall(ctx context.Context, op *client.Operator, id string, asJS
 	l := func(label string, value cell) row { return row{cc(dimmed, label), value} }
 	rows := []row{
 		l("request", c(x.RequestID)), l("action", cc(bold, x.Action)), l("agent", c(x.Agent)), l("state", stateCell(x.State)),
-		l("code", c(dash(x.Code))), l("sentence", c(dash(x.Sentence))), l("claimed", c(clockOf(x.ClaimedAt))), l("finished", c(clockOf(x.FinishedAt))),
+		l("code", c(dash(codeText(x.CallInfo)))), l("sentence", c(dash(x.Sentence))), l("claimed", c(clockOf(x.ClaimedAt))), l("finished", c(clockOf(x.FinishedAt))),
 	}
 	if details {
-		rows = append(rows, flatRows("", x.More)...)
+		for _, r := range flatRows("", x.More) {
+			if r[0].text != "sentence" { // shown already
+				rows = append(rows, r)
+			}
+		}
 	}
 	a.pairs(rows)
 	if x.State == "unresolved" {

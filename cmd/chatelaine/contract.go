@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -151,7 +152,7 @@ func (a *app) writeFindings(found []finding) {
 			fmt.Fprintf(a.out, "    %s\n", printable(x.Hint))
 		}
 		if x.Page != "" {
-			fmt.Fprintf(a.out, "    see %s\n", printable(x.Page))
+			fmt.Fprintf(a.out, "    see %s in docs/contract-format.md\n", printable(x.Page))
 		}
 	}
 }
@@ -167,7 +168,7 @@ func knownActions(set *actions.Set, names []string) error {
 		if slices.Contains(known, n) {
 			continue
 		}
-		hint := "see chatelaine contract lint --help"
+		hint := "these are here: " + strings.Join(known, ", ")
 		if near := nearest(n, known); near != "" {
 			hint = "did you mean " + near + "?"
 		}
@@ -199,7 +200,7 @@ daemon and no secret. It ends with 1 where a fixture fails.`,
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&parallel, "parallel", 0, "fixtures at once, 0 for one a processor")
-	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the fixtures that played as they say")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the fixtures that passed")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
@@ -265,7 +266,7 @@ func (a *app) writeCases(rep contracttest.Report, verbose bool) {
 	for _, action := range sortedKeys(countCases(rep)) {
 		rows = append(rows, row{c(action), c(fmt.Sprintf("%d of %d", passed[action], countCases(rep)[action]))})
 	}
-	a.table([]string{"action", "as they say"}, rows)
+	a.table([]string{"action", "fixtures passed"}, rows)
 }
 
 func countCases(rep contracttest.Report) map[string]int {

@@ -177,8 +177,17 @@ func hintsFor(e *client.Error) []string {
 
 // tell is the daemon's sentence and, below it, each field that is wrong.
 func tell(e *client.Error) string {
-	lines := []string{printable(e.Error())}
+	lines := []string{e.Error()}
+	if e.Code == fault.InvalidArgument && e.Detail != "" {
+		lines = strings.Split(e.Error(), "\n") // a list of mistakes
+	}
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
 	for _, f := range e.Fields {
+		if e.Detail != "" && strings.Contains(e.Detail, f.Reason) {
+			continue // said already
+		}
 		lines = append(lines, printable(fieldText(f)))
 	}
 	return strings.Join(lines, "\n")

@@ -184,7 +184,7 @@ the program's own help; a test keeps the two equal.
 ## How it behaves
 - Results go to standard output. Everything else goes to standard error, begins with
   ` + "`chatelaine: `" + `, and says the way out after ` + "`hint: `" + `. A command that worked writes
-  nothing there.
+  nothing there, except what to look at next: ` + "`status`" + ` names cards that wait.
 - ` + "`--json`" + ` prints one JSON value for a program. Where a call was refused it is the
   daemon's envelope, and the exit code is the same as without it.
 - Colour appears only on a terminal, and never where ` + "`NO_COLOR`" + ` is set.

@@ -50,10 +50,18 @@ func (a *app) listIdentities(ctx context.Context, op *client.Operator, asJSON bo
 	}
 	var rows []row
 	for _, x := range list {
-		rows = append(rows, row{cc(bold, x.Name), c(x.Kind), stateCell(storedWord(x)), c(fmt.Sprint(x.Generation)), c(dash(strings.Join(x.Targets, " "))), c(dash(x.Destination))})
+		rows = append(rows, row{cc(bold, x.Name), c(x.Kind), stateCell(storedWord(x)), c(generationText(x)), c(dash(strings.Join(x.Targets, " "))), c(dash(x.Destination))})
 	}
 	a.table([]string{"identity", "kind", "secret", "generation", "targets", "destination"}, rows)
 	return nil
+}
+
+// generationText is empty for an identity that was never stored.
+func generationText(x client.Identity) string {
+	if x.Generation == 0 {
+		return dash("")
+	}
+	return fmt.Sprint(x.Generation)
 }
 
 func storedWord(x client.Identity) string {

@@ -186,7 +186,7 @@ func TestTerminalApproveEndsAfterThreeTries(t *testing.T) {
 		x.expect(`operator passphrase: `)
 		x.types("typed wrongly\n")
 	}
-	x.expect(`the passphrase is wrong\. \(PROOF_REFUSED\)`)
+	x.expect(`the passphrase is wrong \(PROOF_REFUSED\)`)
 	x.ends(exitRefused)
 	x.hides("typed wrongly", "\x1b")
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"chatelaine/internal/client"
+	"chatelaine/internal/fault"
 )
 
 // shortDigest is how much of a digest a table shows.
@@ -69,6 +71,11 @@ func (a *app) reload(ctx context.Context, fd int, asJSON bool) error {
 		err := op.Reload(ctx, nil)
 		if client.CodeOf(err) == client.ProofRequired {
 			err = a.reloadProven(ctx, op, fd)
+		}
+		var told *client.Error
+		if errors.As(err, &told) && told.Code == fault.InvalidArgument {
+			return &failure{exit: exitUsage, cause: err, msg: tell(told),
+				hints: []string{"chatelaine contract lint shows each line and the way out"}}
 		}
 		if err != nil {
 			return err

@@ -25,12 +25,14 @@ func (a *app) root() *cobra.Command {
 		Short:         "Call named actions, and decide about them",
 		Long:          rootLong,
 		Example:       "  chatelaine status\n  chatelaine call deploy_release service=api environment=test version=2.14.3 reason='fixes retries'\n  chatelaine approvals",
+		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetVersionTemplate("chatelaine {{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(lowerFirst(err.Error()), "see "+c.CommandPath()+" --help")
 	})

@@ -70,8 +70,7 @@ func statusRows(s client.Status) []row {
 	l := func(label string, state cell, more string) row { return row{cc(dimmed, label), state, c(more)} }
 	rows := []row{
 		l("daemon", cc(good, "up"), fmt.Sprintf("%s, mode %s, since %s", s.Version, s.Mode, clock(s.StartedAt))),
-		l("vault", stateCell(s.Vault.State), fmt.Sprintf("%s, backend %s, rollback %s",
-			plural(s.Vault.Identities, "identity", "identities"), dash(s.Vault.Backend), dash(s.Vault.Rollback))),
+		l("vault", stateCell(s.Vault.State), vaultText(s.Vault)),
 		l("contracts", c(fmt.Sprintf("%d loaded", s.Contracts.Loaded)), plural(len(s.Contracts.Problems), "problem", "problems")),
 		l("record", stateCell(s.Record.State), fmt.Sprintf("next sequence %d, epoch %d", s.Record.NextSeq, s.Record.Epoch)),
 		l("approvals", countCell(s.Approvals.Open, "open"), ""),
@@ -82,6 +81,16 @@ func statusRows(s client.Status) []row {
 		rows = append(rows, l("listener "+x.Name, stateCell(x.State), x.Address))
 	}
 	return rows
+}
+
+// vaultText leaves the identities out of a vault that is shut: nobody can count
+// them.
+func vaultText(v client.VaultStatus) string {
+	text := fmt.Sprintf("backend %s, rollback %s", dash(v.Backend), dash(v.Rollback))
+	if v.State != "open" {
+		return text
+	}
+	return plural(v.Identities, "identity", "identities") + ", " + text
 }
 
 func countCell(n int, word string) cell {

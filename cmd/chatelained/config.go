@@ -90,7 +90,7 @@ func loadConfig(p client.Places) (Config, error) {
 	if problems := f.Problems(); len(problems) > 0 {
 		var out strings.Builder
 		problems.Render(&out)
-		return c, usageError{fmt.Errorf("%d mistakes in %s\n%s", len(problems), path, strings.TrimRight(out.String(), "\n"))}
+		return c, usageError{fmt.Errorf("%s in %s\n%s", mistakes(len(problems)), path, strings.TrimRight(out.String(), "\n"))}
 	}
 	return c, nil
 }

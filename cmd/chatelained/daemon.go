@@ -295,7 +295,7 @@ func (d *daemon) Load() (operatorapi.Loaded, error) {
 		if d.mistaken(texts) { // who only asks again does not fill the log
 			d.gateway.ReloadFailed(texts)
 		}
-		return operatorapi.Loaded{}, refuseInput("", "%d mistakes; the old set stays in force: %s", len(problems), problems.Error())
+		return operatorapi.Loaded{}, refuseInput("", "%s; the old set stays in force\n%s", mistakes(len(problems)), problems.Error())
 	}
 	d.mistaken(nil)
 	return operatorapi.Loaded{

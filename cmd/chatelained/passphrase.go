@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +34,7 @@ func readPassphrase(what string, fd int) (secret.Secret, error) {
 	}
 	defer clear(b)
 	if len(b) < passphraseMin {
-		return secret.Secret{}, usageError{fmt.Errorf("the %s passphrase is shorter than %d characters", what, passphraseMin)}
+		return secret.Secret{}, usageError{fmt.Errorf("the %s passphrase is shorter than %d bytes; nothing was written", what, passphraseMin)}
 	}
 	return secret.New(b), nil
 }
@@ -77,7 +76,7 @@ func fromDescriptor(what string, fd int) ([]byte, error) {
 func fromTerminal(what string) ([]byte, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("no terminal to ask for the %s passphrase; give it on a descriptor (see --help)", what)}
+		return nil, usageError{fmt.Errorf("no terminal to ask for the %s passphrase; give it on a descriptor: --%s-passphrase-fd 3 3<FILE", what, what)}
 	}
 	defer tty.Close()
 	ask := func(prompt string) ([]byte, error) {
@@ -96,7 +95,7 @@ func fromTerminal(what string) ([]byte, error) {
 	}
 	defer clear(second)
 	if subtle.ConstantTimeCompare(first, second) != 1 {
-		return nil, usageError{errors.New("the two passphrases differ; nothing was written")}
+		return nil, usageError{fmt.Errorf("the %s passphrase was not typed the same twice; nothing was written, run the command again", what)}
 	}
 	return first, nil
 }

@@ -80,10 +80,17 @@ func newLogger(c Config, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
+func mistakes(n int) string {
+	if n == 1 {
+		return "1 mistake"
+	}
+	return fmt.Sprintf("%d mistakes", n)
+}
+
 func renderProblems(ps actions.Problems) error {
 	var out strings.Builder
 	_ = ps.Render(&out)
-	return fmt.Errorf("%d mistakes in contracts or targets; nothing is served\n%s", len(ps), strings.TrimRight(out.String(), "\n"))
+	return fmt.Errorf("%s in contracts or targets; nothing is served\n%s", mistakes(len(ps)), strings.TrimRight(out.String(), "\n"))
 }
 
 // served is one server and its listener.

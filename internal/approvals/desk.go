@@ -139,7 +139,7 @@ func (d *Desk) closeLocked(c *card) {
 	d.closed = append(d.closed, c)
 }
 
-// Open lays a card before the operators. It lives five minutes. The error is
+// Open lays a card before the operators. It lives Options.CardLife. The error is
 // OVERLOADED when the session has too many open.
 func (d *Desk) Open(r CardRequest) (*Ticket, error) {
 	p := r.Plan

@@ -31,14 +31,24 @@ type Error struct {
 	Status     int           // HTTP status
 }
 
-// Error is the text for a person.
+// Error is the text for a person; a list of mistakes has a line each.
 func (e *Error) Error() string {
-	s := e.Message
+	s := strings.TrimSuffix(e.Message, ".")
 	if s == "" {
 		s = "the daemon refused"
 	}
-	if d := e.cause(); d != "" {
-		s = strings.TrimSuffix(s, ".") + ": " + d
+	d := e.cause()
+	if d != "" && e.Code == fault.InvalidArgument {
+		// The catalogue's sentence is about the input of an action.
+		first, rest, more := strings.Cut(d, "\n")
+		first = fmt.Sprintf("%s (%s)", first, e.Code)
+		if !more {
+			return first
+		}
+		return first + "\n" + rest
+	}
+	if d != "" {
+		s += ": " + d
 	}
 	return fmt.Sprintf("%s (%s)", s, e.Code)
 }
@@ -66,7 +76,7 @@ type UnreachableError struct {
 	Err   error
 }
 
-// Error is the text for a person.
+// Error is the text for a person; a list of mistakes has a line each.
 func (e *UnreachableError) Error() string {
 	if e.Sent {
 		return fmt.Sprintf("the daemon at %s gave no answer: %v", e.Where, e.Err)
@@ -84,7 +94,7 @@ type StrangerError struct {
 	UID   uint32
 }
 
-// Error is the text for a person.
+// Error is the text for a person; a list of mistakes has a line each.
 func (e *StrangerError) Error() string {
 	return fmt.Sprintf("%s belongs to user id %d, which is neither you nor root nor the daemon's configured user; nothing was sent", e.Where, e.UID)
 }
@@ -97,7 +107,7 @@ type ReplyError struct {
 	Err    error
 }
 
-// Error is the text for a person.
+// Error is the text for a person; a list of mistakes has a line each.
 func (e *ReplyError) Error() string {
 	return fmt.Sprintf("the daemon's reply to %s (status %d) cannot be read: %v", e.Call, e.Status, e.Err)
 }

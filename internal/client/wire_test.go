@@ -153,9 +153,10 @@ func TestOperatorErrors(t *testing.T) {
 		body, want string
 		after      time.Duration
 	}{
-		{429, `{"error":{"code":"PROOF_TOO_SOON","message":"Wait.","retry_after_seconds":3}}`, "Wait. (PROOF_TOO_SOON)", 3 * time.Second},
+		{429, `{"error":{"code":"PROOF_TOO_SOON","message":"Wait.","retry_after_seconds":3}}`, "Wait (PROOF_TOO_SOON)", 3 * time.Second},
 		{423, `{"error":{"code":"VAULT_LOCKED","message":"The vault is locked.","detail":"VAULT_LOCKED: since noon"}}`, "The vault is locked: since noon (VAULT_LOCKED)", 0},
-		{423, `{"error":{"code":"VAULT_LOCKED","message":"The vault is locked.","detail":"VAULT_LOCKED"}}`, "The vault is locked. (VAULT_LOCKED)", 0},
+		{423, `{"error":{"code":"VAULT_LOCKED","message":"The vault is locked.","detail":"VAULT_LOCKED"}}`, "The vault is locked (VAULT_LOCKED)", 0},
+		{400, `{"error":{"code":"INVALID_ARGUMENT","message":"The input does not fit.","detail":"INVALID_ARGUMENT: 2 mistakes\na.yaml:1:1: one\na.yaml:2:1: two"}}`, "2 mistakes (INVALID_ARGUMENT)\na.yaml:1:1: one\na.yaml:2:1: two", 0},
 		{500, `{"error":{"code":"INTERNAL","message":"m","retry_after_seconds":1e300}}`, "m (INTERNAL)", maxRetryAfter},
 	}
 	for _, c := range cases {

@@ -63,14 +63,14 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	}
 	facts := actions.CallFacts{CallID: "act_explain", IdempotencyKey: "00000000-0000-4000-8000-000000000000"}
 	p, err := actions.Freeze(v.contract, r, v.input, actions.IdentityFact{Name: x.Identity, Generation: gen}, facts)
-	if x.stopped("plan", "", err) {
+	if x.stopped("plan", "complete", err) {
 		return x
 	}
 	x.Sentence = p.Sentence()
 	if x.stopped("record", "can be written", g.recordReady()) {
 		return x
 	}
-	if x.stopped("places", "there is one", g.placeFree(x.Target)) {
+	if x.stopped("places", "one is free", g.placeFree(x.Target)) {
 		return x
 	}
 	x.Would = "send"
