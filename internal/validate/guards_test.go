@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -513,6 +514,24 @@ func TestRSAKeysAtTheirEdges(t *testing.T) {
 	}
 }
 
+func TestCoordinatesHaveTheLengthOfTheirCurve(t *testing.T) {
+	for _, alg := range []string{"ES256", "ES384", "ES512", "EdDSA"} {
+		for name, f := range map[string]func([]byte) []byte{
+			"a zero before": func(b []byte) []byte { return append([]byte{0}, b...) }, "a zero behind": func(b []byte) []byte { return append(b[:len(b):len(b)], 0) }, "one less": func(b []byte) []byte { return b[1:] },
+		} {
+			k := jwkOf(t, alg, "k", testKeys()[alg].Public())
+			raw, ok := base64URL(k["x"].(string))
+			if !ok {
+				t.Fatal("x is no base64url")
+			}
+			k["x"] = base64.RawURLEncoding.EncodeToString(f(raw))
+			if _, err := ParseKeySet(jwks(k)); err == nil {
+				t.Errorf("%s: x with %s is taken", alg, name)
+			}
+		}
+	}
+}
+
 func TestMissedIsSaidOfAFindOnly(t *testing.T) {
 	find := PickSpec{Kind: PickFind, At: "/id", Find: &FindSpec{In: "/l", Where: *equalsSpec("/id", "x")}}
 	r := mustReader(t, ReaderSpec{
@@ -533,5 +552,26 @@ func TestMissedIsSaidOfAFindOnly(t *testing.T) {
 	}
 	if (&Proved{missed: true}).Missed() {
 		t.Error("an answer that did not pass says something")
+	}
+}
+
+// Null and absent are two things: an absent claim is not a null one, and a path
+// that leads nowhere is no null either.
+func TestAnAbsentClaimIsNotNull(t *testing.T) {
+	s := SignedSpec{Issuer: "i", Audience: "a", Claims: map[string]string{"sub": "input.x"}}
+	head := fmt.Sprintf(`{"iss":"i","aud":"a","exp":%d`, testNow.Unix()+60)
+	for _, c := range []struct {
+		payload string
+		known   bool
+		want    string
+	}{{head + `,"sub":null}`, true, ""}, {head + `}`, true, ruleSignedClaim}, {head + `,"sub":null}`, false, ruleSignedClaim}, {head + `}`, false, ruleSignedClaim}} {
+		f := facts{scope: func(string) (any, bool) { return nil, c.known }, now: testNow}
+		got := ""
+		if fault := s.claims([]byte(c.payload), f); fault != nil {
+			got = fault.rule
+		}
+		if got != c.want {
+			t.Errorf("%s, known %v: %q, want %q", c.payload, c.known, got, c.want)
+		}
 	}
 }

@@ -56,6 +56,10 @@ func facts(in []byte, l validate.Limits) map[string]bool {
 	f["number"], f["trailing-data"] = f["syntax"], f["syntax"]
 	// The value at which the text breaks off counts as one, too.
 	f["nodes"] = f["nodes"] || broken && w.nodes == l.Nodes
+	// A text that breaks off may have been too long before.
+	rest := int64(len(in)) - w.d.InputOffset()
+	w.mark("string-length", broken && rest > int64(l.StringBytes))
+	w.mark("name-length", broken && rest > int64(l.NameBytes))
 	f["lone-surrogate"] = hasSurrogateEscape(in) && !byStandard(in, jsontext.AllowDuplicateNames(true))
 	return f
 }

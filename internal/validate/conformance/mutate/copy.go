@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +53,8 @@ func newCopy() (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, folder := range strings.Fields(folders) {
+	// A package and its test variants have one folder.
+	for _, folder := range slices.Compact(slices.Sorted(strings.FieldsSeq(folders))) {
 		if err := c.copyFolder(folder); err != nil {
 			return nil, err
 		}
