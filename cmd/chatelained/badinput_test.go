@@ -44,16 +44,19 @@ func (h *home) run(args []string, fds ...string) ended {
 }
 
 // runLimit ends a run that should have ended by itself.
-const runLimit = 20 * time.Second
+const runLimit = time.Minute
 
 func finish(t testing.TB, cmd *exec.Cmd) ended {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	// A daemon that starts where it should refuse would never end.
 	limit := time.AfterFunc(runLimit, func() { _ = cmd.Process.Kill() })
 	defer limit.Stop()
-	err := cmd.Run()
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,8 +119,74 @@ func newHome(t testing.TB, up *upstream.Server, caFile string) *home {
 		_ = os.RemoveAll(dir)
 	})
 	h.writeConfig(caFile)
-	h.mustInit()
+	made, err := initialised()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copyTree(filepath.Join(made, "s"), h.places.State); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyTree(filepath.Join(made, "recovery.key"), filepath.Join(dir, "recovery.key")); err != nil {
+		t.Fatal(err)
+	}
 	return h
+}
+
+// initialised is one state as init leaves it. Making it takes seconds of key
+// derivation, so homes begin with a copy of it.
+var initialised = sync.OnceValues(func() (string, error) {
+	path, err := binary()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(filepath.Dir(path), "initialised")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, "--config", filepath.Join(dir, "c"), "--state", filepath.Join(dir, "s"), "--runtime", filepath.Join(dir, "r"),
+		"init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", filepath.Join(dir, "recovery.key"))
+	for _, text := range []string{vaultPass, operatorPass} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return "", err
+		}
+		defer r.Close()
+		_, err = w.WriteString(text + "\n")
+		if err := errors.Join(err, w.Close()); err != nil {
+			return "", err
+		}
+		cmd.ExtraFiles = append(cmd.ExtraFiles, r)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("init: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// copyTree copies a file or a folder with its modes.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.Mkdir(target, info.Mode().Perm())
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, b, info.Mode().Perm())
+	})
 }
 
 func (h *home) writeConfig(caFile string) {

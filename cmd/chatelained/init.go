@@ -46,6 +46,9 @@ func initCommand(p *program) *cobra.Command {
 	f := c.Flags()
 	f.IntVar(&o.vaultFD, "vault-passphrase-fd", noDescriptor, "read the vault passphrase from this descriptor")
 	f.IntVar(&o.operatorFD, "operator-passphrase-fd", noDescriptor, "read the operator passphrase from this descriptor")
+	for _, name := range []string{"vault-passphrase-fd", "operator-passphrase-fd"} {
+		f.Lookup(name).DefValue = "0" // help then shows no default: it is the terminal
+	}
 	f.StringVar(&o.recoveryOut, "recovery-out", "", "write the recovery key to this new file instead of showing it")
 	return c
 }
