@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"chatelaine/internal/fault"
@@ -13,7 +14,7 @@ import (
 )
 
 func bad(pointer, reason string) error {
-	return fault.Invalid(doorError(pointer+" "+reason), fault.Field{Pointer: pointer, Reason: reason})
+	return fault.Invalid(doorError(strings.TrimSpace(pointer+" "+reason)), fault.Field{Pointer: pointer, Reason: reason})
 }
 
 // decodeCall reads {"input", "request_id"?, "wait"?}, closed and typed.

@@ -30,8 +30,9 @@ func (g *Gateway) refuse(a Ask, c claimed, err error) Answer {
 		c.ask.Action = ""
 	}
 	g.recordRefusal(a, c, f)
-	g.logger.Info("call refused", "action", c.ask.Action, "agent", c.session.Name, "uid", a.Peer.UID, "code", f.Code(), "cause", f.Error())
-	return answer(g.envelopeError(c.contract, g.readableID(a.RequestID), f), f)
+	id := g.readableID(a.RequestID)
+	g.logger.Info("call refused", "request_id", id, "action", c.ask.Action, "agent", c.session.Name, "uid", a.Peer.UID, "code", f.Code(), "cause", f.Error())
+	return answer(g.envelopeError(c.contract, id, f), f)
 }
 
 // requestIDForm is the form of a caller's request id (docs/http-api.md, "Once").

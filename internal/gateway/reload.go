@@ -146,8 +146,7 @@ func (g *Gateway) Locked(reason string) {
 	g.events.publish("vault", "locked")
 }
 
-// Unlocked notes that the vault is open, and returns the calls that were armed
-// when the daemon last stopped without an outcome.
+// Unlocked notes that the vault is open.
 func (g *Gateway) Unlocked() {
 	e := g.event("config")
 	e.Decision = "unlock"

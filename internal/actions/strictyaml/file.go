@@ -119,20 +119,21 @@ func (f *File) Whole(n *Node, what string, low, high int64) (int64, bool) {
 	return v, true
 }
 
-// Duration reads a whole number with a unit (ms, s, m, h), such as 10s, within
+// Duration reads a whole number with a unit (ms, s, m, h, d), such as 10s, within
 // bounds.
 func (f *File) Duration(n *Node, what string, low, high time.Duration) (time.Duration, bool) {
-	s, ok := f.Text(n, what)
-	if !ok {
-		return 0, false
+	if n == nil || n.Kind != Number { // a number without a unit gets the sentence about units
+		if _, ok := f.Text(n, what); !ok {
+			return 0, false
+		}
 	}
-	d, ok := parseDuration(s)
+	d, ok := parseDuration(n.Text)
 	if !ok {
-		f.Report(n.Pos, "duration", "write a whole number and ms, s, m or h, such as 10s", "%s is no length of time", what)
+		f.Report(n.Pos, "duration", "write a whole number and ms, s, m, h or d, such as 10s", "%s is no length of time", what)
 		return 0, false
 	}
 	if d < low || d > high {
-		f.Report(n.Pos, "range", "", "%s must be from %s to %s", what, short(low), short(high))
+		f.Report(n.Pos, "range", "", "%s must be from %s to %s", what, DurationText(low), DurationText(high))
 		return 0, false
 	}
 	return d, true
@@ -148,7 +149,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return time.Duration(v) * unit, true
 }
 
-func short(d time.Duration) string {
+// DurationText writes a length of time as Duration reads it.
+func DurationText(d time.Duration) string {
 	switch {
 	case d >= time.Hour && d%time.Hour == 0:
 		return fmt.Sprintf("%dh", d/time.Hour)

@@ -170,7 +170,7 @@ func TestRenderLongLine(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	f := Parse("x.yaml", []byte("n: 7\nbig: 99\nd: 10s\nbad: 10 s\nlong: 9h\nw: seson\nlist: [a, a]\ntext: 5\nflag: nope\n"), Limits{})
+	f := Parse("x.yaml", []byte("n: 7\nbig: 99\nd: 10s\nbad: 10 s\nlong: 9h\nw: seson\nlist: [a, a]\ntext: 5\nflag: nope\nbare: 5\n"), Limits{})
 	r := f.Root()
 	if v, ok := f.Whole(r.Get("n"), "n", 1, 10); !ok || v != 7 {
 		t.Error("n")
@@ -185,6 +185,7 @@ func TestDecode(t *testing.T) {
 	f.Texts(r.Get("list"), "list")
 	f.Text(r.Get("text"), "text")
 	f.Flag(r.Get("flag"), "flag")
+	f.Duration(r.Get("bare"), "bare", time.Second, time.Minute)
 	f.Require(r, "the file", "owner")
 	want := `x.yaml:1:1: the file needs the key "owner"
 x.yaml:2:6: big must be a whole number from 1 to 10
@@ -193,7 +194,8 @@ x.yaml:5:7: long must be from 1s to 1m
 x.yaml:6:4: w cannot be "seson"; it is one of session, every_call
 x.yaml:7:11: "a" stands twice in list
 x.yaml:8:7: text must be text, not a number
-x.yaml:9:7: flag must be true or false, not text`
+x.yaml:9:7: flag must be true or false, not text
+x.yaml:10:7: bare is no length of time`
 	if got := f.Problems().Error(); got != want {
 		t.Errorf("got\n%s", got)
 	}
