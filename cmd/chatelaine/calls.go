@@ -80,7 +80,8 @@ func (a *app) callsShowCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show one call",
 		Long: `Show one call. With --details also what was asked, where it went and why an answer
-was refused; that is private, so it needs the operator passphrase and is recorded.`,
+was refused; that is private, so it needs the operator passphrase and is recorded.
+The daemon knows the details of the calls of this run only.`,
 		Example: "  chatelaine calls show act_01JABCDEFGH\n  chatelaine calls show act_01JABCDEFGH --details",
 		Args:    exactly("ID"),
 		RunE: do(func(cmd *cobra.Command, args []string) error {
@@ -126,6 +127,9 @@ func (a *app) showCall(ctx context.Context, op *client.Operator, id string, asJS
 		}
 	}
 	a.pairs(rows)
+	if details && len(flatRows("", x.More)) == 0 {
+		a.note("there are no details: this daemon has not run the call itself")
+	}
 	if x.State == "unresolved" {
 		a.note("it may or may not have happened; look at the remote system, then: chatelaine calls resolve %s --happened or --did-not", printable(x.RequestID))
 	}

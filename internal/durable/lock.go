@@ -30,9 +30,9 @@ type HeldError struct {
 // Error names the folder and, where known, the holder.
 func (e *HeldError) Error() string {
 	if e.Holder == "" {
-		return fmt.Sprintf("durable: %s is in use by another process; stop it first", e.Dir)
+		return fmt.Sprintf("%s is in use by another process; stop it first", e.Dir)
 	}
-	return fmt.Sprintf("durable: %s is in use by %s; stop it first", e.Dir, e.Holder)
+	return fmt.Sprintf("%s is in use by %s; stop it first", e.Dir, e.Holder)
 }
 
 // LockDir takes the folder itself, with flock, for as long as the process
