@@ -10,9 +10,9 @@ func TestJournals(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0).UTC() }
 	evs := []Event{
 		{Seq: 1, Type: TypeConfig, Wall: at(1)},
-		{Seq: 2, Type: TypeSessionOpen, SessionID: "s1", Actor: "claude (uid 1000)", Wall: at(2), Detail: map[string]any{"exe": "/bin/x"}},
+		{Seq: 2, Type: TypeSessionOpen, SessionID: "s1", Actor: "build-worker (uid 1000)", Wall: at(2), Detail: map[string]any{"exe": "/bin/x"}},
 		{Seq: 3, Type: TypeSessionOpen, SessionID: "s1", Decision: "allow", Rule: "operator", Actor: "alice", Wall: at(3)},
-		{Seq: 4, Type: TypeIntent, SessionID: "s1", CallID: "c1", Action: "deploy", Target: "prod", Actor: "claude", Decision: "allow", Wall: at(4), Detail: map[string]any{"a": 1}},
+		{Seq: 4, Type: TypeIntent, SessionID: "s1", CallID: "c1", Action: "deploy", Target: "prod", Actor: "build-worker", Decision: "allow", Wall: at(4), Detail: map[string]any{"a": 1}},
 		{Seq: 5, Type: TypeDeny, SessionID: "s1", CallID: "c2", Action: "delete", Status: "TARGET_NOT_ALLOWED", Wall: at(5)},
 		{Seq: 6, Type: TypeAnswer, SessionID: "s1", CallID: "c1", IntentSeq: 4, Wall: at(6)},
 		{Seq: 7, Type: TypeIntent, SessionID: "s2", CallID: "c3", Action: "deploy", Wall: at(7)},
@@ -21,7 +21,7 @@ func TestJournals(t *testing.T) {
 	}
 	calls := ActivityJournal(evs)
 	want := Activity{
-		CallID: "c1", SessionID: "s1", Actor: "claude", Action: "deploy", Target: "prod", Decision: "allow", Status: "ok",
+		CallID: "c1", SessionID: "s1", Actor: "build-worker", Action: "deploy", Target: "prod", Decision: "allow", Status: "ok",
 		Started: at(4), Ended: at(8), FirstSeq: 4, LastSeq: 8, Intents: 1, Answers: 1, Detail: map[string]any{"a": 1, "b": 2},
 	}
 	if len(calls) != 3 || !reflect.DeepEqual(calls[0], want) {
@@ -35,7 +35,7 @@ func TestJournals(t *testing.T) {
 		t.Fatalf("%+v", sessions)
 	}
 	s := sessions[0]
-	if s.Opened != at(2) || s.Closed != at(9) || s.Status != "revoked" || s.Denied != 1 || s.Detail["exe"] != "/bin/x" || s.Actor != "claude (uid 1000)" {
+	if s.Opened != at(2) || s.Closed != at(9) || s.Status != "revoked" || s.Denied != 1 || s.Detail["exe"] != "/bin/x" || s.Actor != "build-worker (uid 1000)" {
 		t.Errorf("%+v", s)
 	}
 	wantCalls := []CallRef{{"c1", "deploy", "ok"}, {"c2", "delete", "TARGET_NOT_ALLOWED"}}

@@ -20,7 +20,7 @@ type live struct {
 	ticket  *approvals.Ticket // guarded by mu; set while a person is asked
 	waits   chan struct{}     // closed when the call begins to wait for a person
 	waiting bool              // guarded by mu
-	plan    *planned          // guarded by mu; set once frozen
+	plan    *planned          // guarded by mu; set once a person is asked
 	seq     uint64            // guarded by mu; the last intent's, 0 before the first
 
 	over chan struct{} // closed when the daemon is done with the call
