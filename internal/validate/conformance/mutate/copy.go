@@ -19,7 +19,7 @@ const (
 	target    = "internal/validate"
 	witness   = "internal/validate/conformance" // its tests guard too
 	variable  = "VALIDATE_CHECK_OFF"
-	hangs     = 60 * time.Second // a run takes a second or two
+	hangs     = 30 * time.Second // a run takes a second or two
 	slowTests = 250 * time.Millisecond
 
 	// Tests of cost, of pages, and with very many cases: what only they notice
