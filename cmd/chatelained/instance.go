@@ -114,7 +114,7 @@ func holder(what string) string { return fmt.Sprintf("chatelained %s, pid %d", w
 
 // vaultPath and the rest are the files of a state folder.
 func vaultPath(pl client.Places) string      { return filepath.Join(pl.State, "vault") }
-func auditPath(pl client.Places) string      { return filepath.Join(pl.State, "audit") }
+func auditPath(pl client.Places) string      { return pl.Record() }
 func ledgerPath(pl client.Places) string     { return filepath.Join(pl.State, "ledger.db") }
 func recipientsPath(pl client.Places) string { return filepath.Join(pl.State, "recipients") }
 func auditKeyPath(pl client.Places) string   { return filepath.Join(pl.State, "audit-key.age") }

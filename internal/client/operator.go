@@ -123,6 +123,15 @@ func (o *Operator) OpenRead(ctx context.Context, p Proof) error {
 	return o.act(ctx, "POST", "/v1/reads", withProof{p})
 }
 
+// Rejections counts the refused answers of this run, the most frequent first;
+// only within a read session.
+func (o *Operator) Rejections(ctx context.Context) ([]Rejection, error) {
+	out, err := ask[struct {
+		Rejections []Rejection `json:"rejections"`
+	}](ctx, o, "GET", "/v1/rejections", nil)
+	return out.Rejections, err
+}
+
 // Unlock opens the vault. The caller wipes the passphrase.
 func (o *Operator) Unlock(ctx context.Context, passphrase string) (VaultStatus, error) {
 	body := struct {

@@ -155,6 +155,18 @@ type CallDetail struct {
 	More jsontext.Value `json:",embed"`
 }
 
+// Rejection is how often one rule refused answers to one action. Version and
+// RequestID are those of the newest.
+type Rejection struct {
+	Action    string    `json:"action"`
+	Rule      string    `json:"rule"` // layer/rule
+	Count     int       `json:"count"`
+	Last      time.Time `json:"last"`
+	Version   string    `json:"version"`
+	Owner     string    `json:"owner"`
+	RequestID string    `json:"request_id"`
+}
+
 // Identity is one identity of the site file and what the vault has for it.
 type Identity struct {
 	Name        string   `json:"name"`

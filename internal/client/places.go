@@ -169,6 +169,9 @@ func (p Places) SiteFile() string { return filepath.Join(p.Config, "targets.yaml
 // Contracts is the folder of contracts.
 func (p Places) Contracts() string { return filepath.Join(p.Config, "contracts") }
 
+// Record is the folder of the record.
+func (p Places) Record() string { return filepath.Join(p.State, "audit") }
+
 // checkSocketPath says why a path cannot be a socket before the system says
 // only "invalid argument".
 func checkSocketPath(path string) error {

@@ -73,6 +73,9 @@ type Deps struct {
 	Metrics  *Metrics
 	Logger   *slog.Logger
 	Limits   Limits
+	// OnRejected hears of every refused answer; nil means nobody does. It must
+	// not block.
+	OnRejected func(Rejected)
 }
 
 // Gateway runs calls. It is safe for concurrent use.
@@ -88,6 +91,7 @@ type Gateway struct {
 	metrics  *Metrics
 	logger   *slog.Logger
 	limits   Limits
+	rejected func(Rejected)
 	started  time.Time
 
 	lives    lives
@@ -111,7 +115,7 @@ func New(d Deps) *Gateway {
 	g := &Gateway{
 		vault: d.Vault, exec: d.Executor, ledger: d.Ledger, sessions: d.Sessions,
 		desk: d.Desk, log: d.Log, metrics: d.Metrics, logger: d.Logger,
-		limits: d.Limits.withDefaults(), started: time.Now(),
+		limits: d.Limits.withDefaults(), rejected: d.OnRejected, started: time.Now(),
 	}
 	if g.logger == nil {
 		g.logger = slog.New(slog.DiscardHandler)

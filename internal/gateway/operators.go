@@ -159,36 +159,6 @@ func (g *Gateway) Running() int { return g.places.count() }
 // Counts are the calls that run and those that nobody has resolved.
 func (g *Gateway) Counts() (running, unresolved int) { return g.ledger.Counts() }
 
-// Rejections are the refused answers of this run, counted by action and rule,
-// so that a vendor that drifts is seen in one look.
-func (g *Gateway) Rejections() []RejectionCount {
-	at := map[RejectionCount]int{}
-	out := []RejectionCount{}
-	for _, e := range g.log.Recent() {
-		if e.Type != "outcome" || e.Status != string(fault.InvalidResponse) {
-			continue
-		}
-		k := RejectionCount{Action: e.Action, Rule: e.Rule}
-		i, ok := at[k]
-		if !ok {
-			i = len(out)
-			at[k] = i
-			out = append(out, k)
-		}
-		out[i].Count++
-		out[i].Last = e.Wall
-	}
-	return out
-}
-
-// RejectionCount is how often one rule refused answers to one action.
-type RejectionCount struct {
-	Action string    `json:"action"`
-	Rule   string    `json:"rule"` // layer/rule
-	Count  int       `json:"count"`
-	Last   time.Time `json:"last"`
-}
-
 // OpenCards is how many cards wait for a person.
 func (g *Gateway) OpenCards() int {
 	n := 0

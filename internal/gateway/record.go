@@ -88,7 +88,7 @@ func (g *Gateway) outcomeEvent(j judged, f *fault.Error) auditlog.Event {
 	}
 	if j.rejection != nil {
 		e.Rule = j.rejection.Layer + "/" + j.rejection.Rule
-		e.Detail["rejection"] = rejectionDetail(j.rejection)
+		e.Detail["rejection"] = rejectionDetail(j)
 	}
 	if f != nil {
 		e.Detail["cause"] = causeText(f)

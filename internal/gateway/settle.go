@@ -9,7 +9,6 @@ import (
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
-	"chatelaine/internal/validate"
 )
 
 // recordLimit bounds the wait for the record once something was sent. The
@@ -193,12 +192,4 @@ func okOr(c fault.Code) string {
 		return "OK"
 	}
 	return string(c)
-}
-
-// rejectionDetail is what an operator reads of a refused answer.
-func rejectionDetail(r *validate.Rejection) map[string]any {
-	return map[string]any{
-		"layer": r.Layer, "rule": r.Rule, "schema_path": r.SchemaPath, "instance_path": r.InstancePath,
-		"message": r.Message, "row": r.Row, "upstream_status": r.Status, "engines_differ": r.EnginesDiffer,
-	}
 }
