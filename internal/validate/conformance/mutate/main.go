@@ -94,7 +94,7 @@ func (m mutant) row() string {
 			guard = spared[m.name]
 		}
 	}
-	return fmt.Sprintf("| `%s` | %s |", strings.ReplaceAll(m.name, "||", "∨"), guard)
+	return fmt.Sprintf("| `%s` | %s |", strings.NewReplacer("||", "∨", "|", `\|`).Replace(m.name), guard)
 }
 
 const (
