@@ -181,4 +181,3 @@ func TestFormsAtTheirEdges(t *testing.T) {
 		t.Error("a list where no depth is allowed")
 	}
 }
-
