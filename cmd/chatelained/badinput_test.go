@@ -150,6 +150,7 @@ func TestConfigMistakes(t *testing.T) {
 		{"short card", "approvals: {card: 1s}\n", "1:19", ""},
 		{"keep", "ledger: {keep: forever}\n", "1:16", ""},
 		{"notify as text", "notify: notify-send now\n", "1:9", ""},
+		{"alert as text", "alert: mail owner\n", "1:8", ""},
 		{"no such user", "agents: {users: [no-such-user-here]}\n", "1:18", "not known on this machine"},
 		{"no such group", "agents: {groups: [no-such-group-here]}\n", "1:19", "not known on this machine"},
 		{"level", "log: {level: loud}\n", "1:14", "debug"},

@@ -34,7 +34,8 @@ type Config struct {
 	CardLife                 time.Duration
 	LedgerKeep               time.Duration
 
-	Notify []string
+	Notify []string // argv, run when a card opens
+	Alert  []string // argv, run when an answer is refused
 
 	AgentUsers  []uint32
 	AgentGroups []int
@@ -102,7 +103,7 @@ type reader struct {
 }
 
 func (r *reader) all(n *strictyaml.Node) {
-	if !r.f.Map(n, "the file", "listen", "vault", "limits", "sessions", "approvals", "ledger", "notify", "agents", "log") {
+	if !r.f.Map(n, "the file", "listen", "vault", "limits", "sessions", "approvals", "ledger", "notify", "alert", "agents", "log") {
 		return
 	}
 	r.listen(n.Get("listen"))
@@ -111,10 +112,8 @@ func (r *reader) all(n *strictyaml.Node) {
 	r.lives(n)
 	r.agents(n.Get("agents"))
 	r.log(n.Get("log"))
-	if v := n.Get("notify"); v != nil {
-		r.c.Notify = r.texts(v, "notify")
-		r.said("notify")
-	}
+	r.program(n.Get("notify"), "notify", &r.c.Notify)
+	r.program(n.Get("alert"), "alert", &r.c.Alert)
 }
 
 func (r *reader) said(key string) { r.c.from[key] = r.f.Name() }
@@ -230,6 +229,14 @@ func (r *reader) texts(n *strictyaml.Node, what string) []string {
 	return out
 }
 
+// program reads a program and its arguments.
+func (r *reader) program(n *strictyaml.Node, key string, into *[]string) {
+	if n != nil {
+		*into = r.texts(n, key)
+		r.said(key)
+	}
+}
+
 // agents resolves the users and groups that may reach the agent listener.
 func (r *reader) agents(n *strictyaml.Node) {
 	if n == nil || !r.f.Map(n, "agents", "users", "groups") {
@@ -323,7 +330,7 @@ func (c Config) rows() [][2]string {
 		{"limits.answer_bytes", strconv.FormatInt(c.AnswerBytes, 10)},
 		{"sessions.life", strictyaml.DurationText(c.SessionLife)}, {"sessions.idle", strictyaml.DurationText(c.SessionIdle)},
 		{"approvals.card", strictyaml.DurationText(c.CardLife)}, {"ledger.keep", strictyaml.DurationText(c.LedgerKeep)},
-		{"notify", strings.Join(c.Notify, " ")},
+		{"notify", strings.Join(c.Notify, " ")}, {"alert", strings.Join(c.Alert, " ")},
 		{"agents.users", list(c.AgentUsers)}, {"agents.groups", list(c.AgentGroups)},
 		{"log.level", c.LogLevel}, {"log.format", c.LogFormat},
 	}

@@ -45,6 +45,7 @@ type daemon struct {
 	gateway  *gateway.Gateway
 	metrics  *prometheus.Registry
 	notify   *notifier
+	alert    *alerter
 
 	accepting sync.Mutex // one unlock or reload at a time: both compare or change what is accepted
 
@@ -57,7 +58,10 @@ type daemon struct {
 // openDaemon takes the state folder and opens every room. On an error what was
 // opened is closed again.
 func openDaemon(pl client.Places, cfg Config, log *slog.Logger, childEnv []string) (d *daemon, err error) {
-	d = &daemon{places: pl, config: cfg, log: log, notify: newNotifier(cfg.Notify, childEnv, log)}
+	d = &daemon{
+		places: pl, config: cfg, log: log,
+		notify: newNotifier(cfg.Notify, childEnv, log), alert: newAlerter(cfg.Alert, childEnv, log),
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
@@ -124,7 +128,8 @@ func (d *daemon) joinGateway(set *actions.Set) {
 	d.gateway = gateway.New(gateway.Deps{
 		Set: set, Vault: linePort{d.vault}, Executor: d.exec, Ledger: d.ledger, Sessions: d.sessions,
 		Desk: d.desk, Log: d.record, Metrics: gateway.NewMetrics(d.metrics), Logger: d.log,
-		Limits: gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget, Answer: d.config.AnswerBytes},
+		Limits:     gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget, Answer: d.config.AnswerBytes},
+		OnRejected: d.alert.rejected,
 	})
 	d.gateway.RegisterState(d.metrics)
 	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s, reason) })

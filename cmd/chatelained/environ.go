@@ -19,7 +19,7 @@ var keptVariables = map[string]bool{
 
 var keptPrefixes = []string{"CHATELAINE_", "XDG_", "LC_"}
 
-// desktopVariables go to the notify program only: the daemon itself must not
+// desktopVariables go to the notify and alert programs only: the daemon itself must not
 // have a display, since a locked keychain would then open a window and wait.
 var desktopVariables = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
 
@@ -35,12 +35,12 @@ func kept(name string) bool {
 	return false
 }
 
-// cleanEnvironment drops every other variable and returns what the notify
-// program is given. Only the names of suspicious ones are logged.
-func cleanEnvironment(log *slog.Logger) (forNotify []string) {
+// cleanEnvironment drops every other variable and returns what those two
+// programs are given. Only the names of suspicious ones are logged.
+func cleanEnvironment(log *slog.Logger) (forChildren []string) {
 	for _, name := range desktopVariables {
 		if v, ok := os.LookupEnv(name); ok {
-			forNotify = append(forNotify, name+"="+v)
+			forChildren = append(forChildren, name+"="+v)
 		}
 	}
 	for _, kv := range os.Environ() {
@@ -53,7 +53,7 @@ func cleanEnvironment(log *slog.Logger) (forNotify []string) {
 		}
 		_ = os.Unsetenv(name)
 	}
-	return append(forNotify, os.Environ()...)
+	return append(forChildren, os.Environ()...)
 }
 
 func suspicious(name string) bool {

@@ -346,3 +346,33 @@ func fill(t *testing.T, path string) {
 		}
 	}
 }
+
+// What an id has ended with is given again, whatever became of its identity:
+// an agent must not hear that nothing happened of a call that did.
+func TestReplayOutlivesTheIdentity(t *testing.T) {
+	h := rig(t, goodDeploy)
+	h.open()
+	h.put("deploy-test-bot")
+	a := h.agent("build-worker")
+	first := h.call(a, "deploy_release", "gone-0001", deployVersion("1.0.0"))
+	if !first.OK {
+		t.Fatalf("answered %s", first.Raw)
+	}
+	op := h.operator()
+	defer op.Close()
+	err := patiently(func() error {
+		return op.DeleteIdentity(h.ctx(), "deploy-test-bot", h.proof(op, client.OpIdentityDelete, "deploy-test-bot"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := h.call(a, "deploy_release", "gone-0001", deployVersion("1.0.0")); string(e.Raw) != string(first.Raw) {
+		t.Errorf("the recorded answer became %s", e.Raw)
+	}
+	if e := h.call(a, "deploy_release", "gone-0002", deployVersion("1.0.1")); code(e) != "IDENTITY_UNAVAILABLE" {
+		t.Errorf("a new call without its identity answered %s", e.Raw)
+	}
+	if n := len(h.up.Requests()); n != 1 {
+		t.Errorf("%d requests left the machine", n)
+	}
+}
