@@ -33,7 +33,8 @@ build: ## bin/chatelaine and bin/chatelained
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/chatelaine ./cmd/chatelained
 
 demo: build ## the main job, start to end, with a throw-away home (DEMO_FLAGS=--keep leaves it)
-	go run ./internal/demo/cmd $(DEMO_FLAGS)
+	CGO_ENABLED=0 go build -trimpath -o bin/chatelaine-demo ./internal/demo/cmd
+	bin/chatelaine-demo $(DEMO_FLAGS)
 
 test: ## installs what the tests need (as root, Debian), then all tests under -race and brief fuzzing
 	scripts/install-test-deps.sh

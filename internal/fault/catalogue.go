@@ -7,6 +7,8 @@ const statusOwn = 409
 
 const (
 	invalidAfterChange  = "The answer is not what the contract allows. It was sent and may have taken effect; do not repeat it."
+	resolvedDone        = "A person found that it happened; do not repeat it."
+	resolvedNot         = "A person found that it did not happen."
 	noCallHere          = "There is no call of this id for this agent."
 	noRouteHere         = "There is no such route here."
 	missingAfterChange  = "It was sent and accepted, and what it should name is not in the answer. It may have taken effect; do not repeat it."

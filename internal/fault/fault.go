@@ -149,6 +149,18 @@ func (e *Error) After(d time.Duration) *Error {
 	return &c
 }
 
+// Resolved is what is known of a call after a person found out: it happened,
+// and nobody has proved an answer; or it did not, and may be asked for again.
+func Resolved(happened bool) *Error {
+	e := New(UpstreamUnavailable, errors.New("a person found that it did not happen"))
+	e.message = resolvedNot
+	if happened {
+		e = New(OutcomeUnknown, errors.New("a person found that it happened"))
+		e.message = resolvedDone
+	}
+	return e
+}
+
 // Messages returns every sentence that a code of the API may carry, the usual
 // one first.
 func Messages(code Code) []string {
@@ -157,8 +169,13 @@ func Messages(code Code) []string {
 	if m := e.OfChange().Message(); m != out[0] {
 		out = append(out, m)
 	}
-	if code == NotFound {
+	switch code {
+	case NotFound:
 		out = append(out, noCallHere, noRouteHere, missingAfterChange)
+	case OutcomeUnknown:
+		out = append(out, resolvedDone)
+	case UpstreamUnavailable:
+		out = append(out, resolvedNot)
 	}
 	return out
 }

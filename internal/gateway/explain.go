@@ -32,8 +32,7 @@ type Explanation struct {
 }
 
 // Explain runs the same steps as a call, up to the claim, and names the first
-// that would stop it. It uses the very functions of the line, so that it cannot
-// say otherwise than a call would find. Nothing is claimed, recorded or sent.
+// that would stop it. It asks the same rooms in the same order. Nothing is claimed, recorded or sent.
 func (g *Gateway) Explain(ctx context.Context, action string, input any) Explanation {
 	x := Explanation{Would: "refuse"}
 	o, err := g.vaultOpen(identified{ask: Ask{Action: action, Input: input}})

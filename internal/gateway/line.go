@@ -23,7 +23,7 @@ type Ask struct {
 // Perform takes a call in and answers as http-api says ("Waiting"): when it is
 // done, or at once with APPROVAL_REQUIRED when a person must decide.
 func (g *Gateway) Perform(ctx context.Context, a Ask) Answer {
-	c, verdict, err := g.admit(ctx, a)
+	c, verdict, err := g.admit(a)
 	if err != nil {
 		return g.refuse(a, c, err)
 	}
@@ -38,7 +38,7 @@ func (g *Gateway) Perform(ctx context.Context, a Ask) Answer {
 
 // admit is the first half of the line, up to the claim. It returns what it had
 // reached when it was refused, so that the refusal can be recorded.
-func (g *Gateway) admit(ctx context.Context, a Ask) (claimed, ledger.Verdict, error) {
+func (g *Gateway) admit(a Ask) (claimed, ledger.Verdict, error) {
 	var c claimed
 	var err error
 	if c.identified, err = g.whoCalls(a); err != nil {
@@ -53,7 +53,7 @@ func (g *Gateway) admit(ctx context.Context, a Ask) (claimed, ledger.Verdict, er
 	if c.valid, err = g.validInput(c.named); err != nil {
 		return c, 0, err
 	}
-	if c.routed, err = g.resolve(ctx, c.valid); err != nil {
+	if c.routed, err = g.resolve(c.valid); err != nil {
 		return c, 0, err
 	}
 	return g.claim(c.routed)
@@ -89,14 +89,11 @@ func (g *Gateway) validInput(n named) (valid, error) {
 	return valid{named: n, input: in}, err
 }
 
-// resolve finds the one target and asks early whether its credential is there,
-// so that a call that cannot be made opens no card.
-func (g *Gateway) resolve(ctx context.Context, v valid) (routed, error) {
+// resolve finds the one target. Whether its credential is there is asked after
+// the claim: an id that has its outcome gives it again, whatever became of the
+// identity since.
+func (g *Gateway) resolve(v valid) (routed, error) {
 	r, err := v.set.Resolve(v.contract, v.input)
-	if err != nil {
-		return routed{valid: v}, err
-	}
-	_, err = g.generation(ctx, v.set, r.Target().Identity())
 	return routed{valid: v, route: r}, err
 }
 

@@ -49,6 +49,10 @@ func (g *Gateway) survive(c claimed) {
 func (g *Gateway) freeze(ctx context.Context, c claimed) (planned, error) {
 	name := c.route.Target().Identity()
 	gen, err := g.generation(ctx, c.set, name)
+	if err == nil {
+		// A call that its binding refuses must not ask a person first.
+		err = g.vault.Bound(name, c.route.Target())
+	}
 	if err != nil {
 		return planned{}, err
 	}

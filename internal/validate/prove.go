@@ -161,6 +161,9 @@ func (g received) parse() (document, *Rejection) {
 		no.InstancePath = pe.Pointer
 		return document{}, no
 	}
+	if err != nil { // no reader returns another error; if one did, nothing was read
+		return document{}, g.reject(LayerParse, ruleSyntax, "the body could not be read")
+	}
 	doc.value = v
 	return doc, nil
 }
