@@ -10,11 +10,11 @@ import (
 )
 
 func (a *app) auditCmd() *cobra.Command {
-	return group("audit", "Check the record",
+	return group("audit", "Check and read the record",
 		`The record is a sealed chain. Checking it needs no key and no daemon, so that
-anyone who has a copy can do it.`,
-		"  chatelaine audit verify /var/lib/chatelaine/audit",
-		a.auditVerifyCmd())
+anyone who has a copy can do it. Reading it needs one of the keys it is sealed to.`,
+		"  chatelaine audit verify /var/lib/chatelaine/audit\n  chatelaine audit show act_01JABCDEFGH --key recovery.key",
+		a.auditVerifyCmd(), a.auditShowCmd())
 }
 
 func (a *app) auditVerifyCmd() *cobra.Command {

@@ -154,6 +154,18 @@ func (d *fakeDaemon) callRoutes(m *http.ServeMux) {
 		}
 		reply(w, 200, more)
 	})
+	m.HandleFunc("GET /v1/rejections", func(w http.ResponseWriter, _ *http.Request) {
+		if !reads["open"] {
+			opError(w, 403, "PROOF_REQUIRED", "This needs a proof by the operator.", "open a read session", 0)
+			return
+		}
+		list := []obj{}
+		if d.options["rejections"] == "some" {
+			list = append(list, obj{"action": "deploy_release", "rule": "schema/required", "count": 7, "last": "2026-01-05T10:00:00Z", "version": "1.2.0", "owner": "release\u202eteam", "request_id": "act_lost0001"},
+				obj{"action": "old_action", "rule": "parse/bom", "count": 1, "last": "2026-01-05T09:00:00Z", "version": "", "owner": "", "request_id": "act_lost0002"})
+		}
+		reply(w, 200, obj{"rejections": list})
+	})
 	m.HandleFunc("POST /v1/calls/{id}/resolve", func(w http.ResponseWriter, r *http.Request) {
 		if d.proven(w, body(r)) {
 			reply(w, 200, one)

@@ -45,7 +45,7 @@ func (a *app) root() *cobra.Command {
 		a.callCmd(), a.actionsCmd(), a.statusCmd(),
 		a.approvalsCmd(), a.approveCmd(), a.denyCmd(), a.sessionCmd(),
 		a.unlockCmd(), a.lockCmd(), a.identityCmd(),
-		a.contractCmd(), a.auditCmd(), a.callsCmd(), a.explainCmd(), a.reloadCmd(),
+		a.contractCmd(), a.auditCmd(), a.callsCmd(), a.rejectionsCmd(), a.explainCmd(), a.reloadCmd(),
 		a.versionCmd(), a.completionCmd(), exitCodesTopic(),
 	)
 	cmd.SetHelpCommand(helpCmd())
@@ -162,7 +162,7 @@ func exitCodesTopic() *cobra.Command {
 	for _, e := range exitTable {
 		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.text)
 	}
-	b.WriteString("\naudit verify ends with 0 where the record is whole, 1 where it is not, 2 where it\ncannot be read. Only 3 and 5 are reasons to ask again; after 4 look at the remote\nsystem first, then use chatelaine calls resolve.\n")
+	b.WriteString("\naudit verify ends with 0 where the record is whole, 1 where it is not, 2 where it\ncannot be read. audit show ends with 0 where the call was found and all of the record\nwas read, 1 where the call is not there or the record is damaged, 2 where the key or\nthe folder is the wrong one. Only 3 and 5 are reasons to ask again; after 4 look at\nthe remote system first, then use chatelaine calls resolve.\n")
 	return &cobra.Command{
 		Use:     "exit-codes",
 		Short:   "What the exit codes mean",

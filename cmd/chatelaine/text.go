@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -132,8 +133,24 @@ func (a *app) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out, string(b))
+	_, err = fmt.Fprintln(a.out, visibleJSON(string(b)))
 	return err
+}
+
+// visibleJSON writes what would steer a terminal as JSON escapes. Such
+// characters stand only inside strings, so the value stays the same.
+func visibleJSON(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || !hidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, u := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, u)
+		}
+	}
+	return b.String()
 }
 
 // compact is a JSON value on one line, for a table.

@@ -29,12 +29,16 @@ func (e *BrokenError) Is(target error) bool { return target == ErrDamaged }
 // Read opens the record in dir with one recipient's key and gives f every
 // event in order. It verifies as it goes and stops at the first break with a
 // *BrokenError, at an epoch that is not sealed to the key with ErrNoKey, and at
-// an error of f. It may run beside a writing daemon.
+// an error of f. A folder without a record is ErrAbsent. It may run beside a
+// writing daemon.
 func Read(dir string, id Identity, f func(seq uint64, ev Event) error) error {
 	if id.IsZero() {
 		return ErrNoKey
 	}
 	names, err := listSegments(dir)
+	if errors.Is(err, errNoSegments) {
+		return ErrAbsent
+	}
 	if err != nil {
 		return fmt.Errorf("auditlog: read %s: %w", dir, err)
 	}

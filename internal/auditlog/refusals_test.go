@@ -1,6 +1,8 @@
 package auditlog
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,5 +70,20 @@ func TestOptionRefusals(t *testing.T) {
 	}
 	if err := Create(filepath.Join(t.TempDir(), "x"), rs[:1]); err == nil {
 		t.Error("Create with one recipient")
+	}
+}
+
+// A folder without a record is told apart from one that cannot be read.
+func TestReadWithoutRecord(t *testing.T) {
+	id, err := GenerateIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(uint64, Event) error { t.Error("an event"); return nil }
+	if err := Read(t.TempDir(), id, none); !errors.Is(err, ErrAbsent) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if err := Read(filepath.Join(t.TempDir(), "no"), id, none); errors.Is(err, ErrAbsent) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
 	}
 }
