@@ -32,7 +32,7 @@ func (g *Gateway) attempt(ctx context.Context, k cleared, n int) (judged, error)
 	a := g.send(ctx, i)
 	j := g.judge(g.keep(a))
 	j.recorded = g.log.Append(j.event, g.outcomeEvent(j, j.fault))
-	g.tellRejected(j)
+	g.noteRejected(j)
 	return j, nil
 }
 

@@ -37,10 +37,14 @@ type Rejected struct {
 	RequestID               string
 }
 
-// tellRejected hands a refused answer to whoever listens. Attempts that are
-// repeated count too: the record holds them as well.
-func (g *Gateway) tellRejected(j judged) {
-	if g.rejected == nil || j.rejection == nil {
+// noteRejected counts a refused answer and hands it to whoever listens. Attempts
+// that are repeated count too: the record holds them as well.
+func (g *Gateway) noteRejected(j judged) {
+	if j.rejection == nil {
+		return
+	}
+	g.metrics.reject(j.contract.Action(), j.rejection)
+	if g.rejected == nil {
 		return
 	}
 	g.rejected(Rejected{

@@ -178,7 +178,6 @@ func (g *Gateway) observe(j judged, f *fault.Error) {
 	g.metrics.seconds.WithLabelValues(action).Observe(j.exchange.Ended.Sub(j.exchange.Started).Seconds())
 	args := []any{"request_id", j.call.RequestID(), "action", action, "agent", j.session.Name, "target", j.route.Target().Name(), "code", okOr(code), "attempt", j.attempt, "upstream_status", j.exchange.Status}
 	if r := j.rejection; r != nil {
-		g.metrics.reject(action, r)
 		args = append(args, "layer", r.Layer, "rule", r.Rule, "schema_path", r.SchemaPath)
 	} else if f != nil {
 		args = append(args, "cause", f.Error())
