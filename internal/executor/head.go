@@ -50,10 +50,17 @@ func blank(head []byte) bool {
 	return bytes.HasSuffix(head, []byte("\n\r\n")) || bytes.HasSuffix(head, []byte("\n\n"))
 }
 
+// linesOf takes off the empty line at the end, and no more: a further CR belongs
+// to the last header's value, where it is refused.
+func linesOf(head string) []string {
+	head = strings.TrimSuffix(strings.TrimSuffix(head, "\n"), "\r")
+	return strings.Split(strings.TrimSuffix(head, "\n"), "\n")
+}
+
 // checkHead holds a header block to RFC 9112 and to what this package can
 // frame without doubt, and returns the status.
 func checkHead(head []byte) (int, error) {
-	lines := strings.Split(strings.TrimRight(string(head), "\r\n"), "\n")
+	lines := linesOf(string(head))
 	status, ok := statusOf(strings.TrimSuffix(lines[0], "\r"))
 	if !ok {
 		return 0, &refusal{RuleMalformedHead, "the first line is not an HTTP/1 status line"}

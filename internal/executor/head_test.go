@@ -16,6 +16,7 @@ func FuzzHead(f *testing.F) {
 		"HTTP/1.1 103 x\r\n\r\nHTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 00\r\n\r\n", "\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n", "HTTP/1.1 200 OK\r\r\n\r\n",
+		"HTTP/1.1 200 \nA:\r\r\n\n", "HTTP/1.1 200 OK\r\nA: b\r\r\n\r\n",
 	} {
 		f.Add([]byte(s))
 	}
