@@ -134,10 +134,7 @@ func (g *Gateway) Resolve(ctx context.Context, id string, happened bool, by stri
 // cannot be a success: nobody has proved an answer. Happened stays "do not
 // repeat it"; did-not frees the id.
 func resolvedFault(happened bool) *fault.Error {
-	if happened {
-		return fault.Newf(fault.OutcomeUnknown, "a person found that it happened")
-	}
-	return fault.Newf(fault.UpstreamUnavailable, "a person found that it did not happen")
+	return fault.Resolved(happened)
 }
 
 // ActivityJournal is what every call of this run did, from the one record.
