@@ -135,3 +135,46 @@ func waitFor(t *testing.T, path string) []byte {
 	t.Fatalf("nothing was written to %s", path)
 	return nil
 }
+
+// An answer that echoed the credential has no digest of its bytes anywhere: it
+// would let a guess of the credential be checked.
+func TestEchoHasNoDigest(t *testing.T) {
+	h := rig(t, func(upstream.Request) upstream.Answer { return upstream.JSON(200, `{"echo":"`+planted+`"}`) })
+	h.open()
+	h.put("jobs-reader")
+	if e := h.call(h.agent("build-worker"), "get_job_run", "echo-0001", jobRun); code(e) != "INVALID_RESPONSE" {
+		t.Fatalf("answered %s", e.Raw)
+	}
+	if err := h.stop(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(filepath.Join(h.dir, "recovery.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := auditlog.ParseIdentity(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer string
+	err = auditlog.Read(h.places.Record(), key, func(_ uint64, e auditlog.Event) error {
+		all := marshal(t, e.Detail) + string(e.Body)
+		if strings.Contains(all, planted) || strings.Contains(all, "body_sha256") {
+			t.Errorf("the %s holds the credential or a digest of it: %s", e.Type, all)
+		}
+		switch e.Type {
+		case auditlog.TypeAnswer:
+			answer = e.EventID
+		case auditlog.TypeOutcome:
+			r, _ := e.Detail["rejection"].(map[string]any)
+			if r["layer"] != "echo" || answer == "" || r["answer_event"] != answer {
+				t.Errorf("the rejection is %v, the answer's event %q", r, answer)
+			}
+			answer = "seen"
+		}
+		return nil
+	})
+	if err != nil || answer != "seen" {
+		t.Errorf("the record: %v, %q", err, answer)
+	}
+}
