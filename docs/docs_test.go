@@ -46,15 +46,38 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
 			u, err := url.Parse(m[1])
-			if err != nil || u.IsAbs() || u.Path == "" {
+			if err != nil || u.IsAbs() {
 				t.Errorf("%s: the link %q is not to a file of this repository", page, m[1])
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), u.Path)); err != nil {
+			target := page
+			if u.Path != "" {
+				target = filepath.Join(filepath.Dir(page), u.Path)
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: the link %q leads nowhere", page, m[1])
+				continue
+			}
+			if u.Fragment != "" && !slices.Contains(anchors(read(t, target)), u.Fragment) {
+				t.Errorf("%s: %s has no heading for the link %q", page, target, m[1])
 			}
 		}
 	}
+}
+
+var (
+	heading     = regexp.MustCompile("(?m)^#+ +(.+?) *$")
+	notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors are the names that a page's headings get where Markdown is shown: small
+// letters, hyphens for spaces, other marks dropped.
+func anchors(page string) []string {
+	var out []string
+	for _, m := range heading.FindAllStringSubmatch(page, -1) {
+		out = append(out, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return out
 }
 
 func TestEveryPageIsInTheIndex(t *testing.T) {
