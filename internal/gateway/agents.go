@@ -186,11 +186,8 @@ func (g *Gateway) notHeld(p Peer, s sessions.Session, id string) Answer {
 	if ans, ok := g.words.of(ownerOf(s), id); ok {
 		return ans
 	}
-	return g.refusalOf(p, id, noSuchCall())
+	return g.refusalOf(p, id, fault.NoCall())
 }
-
-// noSuchCall is NOT_FOUND: another agent's id is unknown to this one.
-func noSuchCall() *fault.Error { return fault.NoCall() }
 
 // CancelCall withdraws a call that is not armed yet.
 func (g *Gateway) CancelCall(token string, p Peer, id string) Answer {

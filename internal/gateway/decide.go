@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/hex"
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/approvals"
@@ -28,7 +27,7 @@ func (g *Gateway) decide(ctx context.Context, p planned) (approved, error) {
 // coveredBySession says whether the session's card named this action with this
 // very contract, target and identity.
 func (g *Gateway) coveredBySession(p planned) bool {
-	want, ok := Pin(p.set, p.contract)
+	want, ok := pinOf(p.set, p.contract)
 	return ok && g.sessions.Pins(p.session.ID)[p.contract.Action()] == want
 }
 
@@ -60,11 +59,3 @@ func (g *Gateway) askPerson(ctx context.Context, p planned) (approved, error) {
 		spend: func() error { return t.Spend(digest) },
 	}, nil
 }
-
-// Pin is the digest under which a session's card permits a change: the contract
-// and every target it can reach, with their identities.
-func Pin(s *actions.Set, c *actions.Contract) (string, bool) {
-	return pinOf(s, c)
-}
-
-func pinHex(b [32]byte) string { return hex.EncodeToString(b[:]) }

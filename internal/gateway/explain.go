@@ -98,11 +98,7 @@ func (g *Gateway) placeFree(target string) error {
 	if g.draining.Load() {
 		return fault.Newf(fault.Overloaded, "the daemon is shutting down")
 	}
-	release, err := g.places.take(target)
-	if err == nil {
-		release()
-	}
-	return err
+	return g.places.full(target)
 }
 
 func (x *Explanation) stopped(step, detail string, err error) bool {

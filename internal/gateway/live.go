@@ -154,16 +154,30 @@ func (p *places) init(l Limits) { p.limits, p.perTarget = l, make(map[string]int
 func (p *places) take(target string) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all >= p.limits.Calls {
-		return nil, fault.Newf(fault.Overloaded, "%d calls run already (limits.calls)", p.all)
-	}
-	if p.perTarget[target] >= p.limits.CallsPerTarget {
-		return nil, fault.Newf(fault.Overloaded, "%d calls to target %s run already (limits.calls_per_target)", p.perTarget[target], target)
+	if err := p.fullLocked(target); err != nil {
+		return nil, err
 	}
 	p.all++
 	p.perTarget[target]++
 	var once sync.Once
 	return func() { once.Do(func() { p.give(target) }) }, nil
+}
+
+// full is OVERLOADED while no place for the target is free; it takes none.
+func (p *places) full(target string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fullLocked(target)
+}
+
+func (p *places) fullLocked(target string) error {
+	if p.all >= p.limits.Calls {
+		return fault.Newf(fault.Overloaded, "%d calls run already (limits.calls)", p.all)
+	}
+	if p.perTarget[target] >= p.limits.CallsPerTarget {
+		return fault.Newf(fault.Overloaded, "%d calls to target %s run already (limits.calls_per_target)", p.perTarget[target], target)
+	}
+	return nil
 }
 
 // placeLook is how often a call that may wait looks for a free place.

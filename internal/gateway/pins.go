@@ -2,14 +2,16 @@ package gateway
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/sessions"
 )
 
-// pinOf hashes contract and targets, whose digests cover their identities, under
-// a tag of its own. A contract whose target is gone has no pin, so that nothing
+// pinOf is the digest under which a session's card permits a change, and under
+// which an operator accepts an action: contract and targets, whose digests cover
+// their identities, hashed under a tag of its own. A contract whose target is gone has no pin, so that nothing
 // is covered by accident.
 func pinOf(s *actions.Set, c *actions.Contract) (string, bool) {
 	h := sha256.New()
@@ -28,6 +30,8 @@ func pinOf(s *actions.Set, c *actions.Contract) (string, bool) {
 	h.Sum(sum[:0])
 	return pinHex(sum), true
 }
+
+func pinHex(b [32]byte) string { return hex.EncodeToString(b[:]) }
 
 // Permit is one line of a session's card: a change that it will allow without
 // asking again.
