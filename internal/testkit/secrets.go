@@ -52,6 +52,9 @@ func (p *Planted) RefuseFiles(t testing.TB, dirs ...string) {
 
 // RefuseProcess fails the test if the secret stands in a process's arguments or
 // environment. Where the system shows neither it looks at nothing and says so.
+// The process must have begun to run its program: between fork and exec, and for
+// a moment after it, the kernel shows neither, and nothing would be found. A
+// process without arguments therefore fails the test.
 func (p *Planted) RefuseProcess(t testing.TB, pid int) {
 	t.Helper()
 	for _, name := range []string{"cmdline", "environ"} {
@@ -60,6 +63,9 @@ func (p *Planted) RefuseProcess(t testing.TB, pid int) {
 		if err != nil {
 			t.Logf("%s is not readable here: %v", path, err)
 			continue
+		}
+		if name == "cmdline" && len(b) == 0 {
+			t.Errorf("%s is empty: the process is not there yet, or no more", path)
 		}
 		p.Refuse(t, path, b)
 	}

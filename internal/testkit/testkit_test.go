@@ -53,28 +53,50 @@ func TestRefuseFiles(t *testing.T) {
 func TestRefuseProcess(t *testing.T) {
 	p := Plant(secret)
 	for name, cmd := range map[string]*exec.Cmd{
-		"argument":    exec.Command("sleep", "60"),
-		"environment": exec.Command("sleep", "60"),
-		"clean":       exec.Command("sleep", "60"),
+		"argument":    exec.Command("cat"),
+		"environment": exec.Command("cat"),
+		"clean":       exec.Command("cat"),
 	} {
 		switch name {
 		case "argument":
-			cmd.Args[0] = "sleep-" + secret
+			cmd.Args[0] = "cat-" + secret
 		case "environment":
 			cmd.Env = append(os.Environ(), "TOKEN="+secret)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		running(t, cmd)
 		f := &fake{}
 		p.RefuseProcess(f, cmd.Process.Pid)
-		cmd.Process.Kill()
-		cmd.Wait()
 		if _, err := os.Stat("/proc/self/environ"); err != nil {
 			continue // no /proc on this system
 		}
 		if (f.errors > 0) != (name != "clean") {
 			t.Errorf("%s: %d finds", name, f.errors)
 		}
+	}
+}
+
+// running starts a cat and returns once it has echoed a byte: Start returns
+// before the kernel shows the new arguments and environment.
+func running(t *testing.T, cmd *exec.Cmd) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
+	if _, err := in.Write([]byte{'x'}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
 	}
 }
