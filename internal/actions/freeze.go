@@ -18,22 +18,25 @@ import (
 // every value to be sent; call.now, which is set at the first send, is a fixed
 // marker in it. INVALID_ARGUMENT says that an input cannot be part of the path.
 func Freeze(c *Contract, r Route, in Input, id IdentityFact, call CallFacts) (Plan, error) {
-	switch {
-	case c == nil || in.contract != c || r.target == nil:
-		return Plan{}, fault.New(fault.Internal, errUnusable)
-	case id.Name != r.target.identity:
-		return Plan{}, fault.Newf(fault.TargetNotAllowed, "the target %q uses the identity %q, not %q", r.target.name, r.target.identity, id.Name)
+	l, err := Begin(c, r, in, id, call)
+	if err != nil {
+		return Plan{}, err
 	}
-	p := &plan{contract: c, route: r, input: in, id: id, call: call}
-	built, err := p.build(p.env(time.Time{}, true))
+	return l.Freeze()
+}
+
+// freeze finishes a plan of its own: what it is called on stays as it was.
+func (p *plan) freeze() (Plan, error) {
+	q := *p
+	built, err := q.build(q.env(time.Time{}, true))
 	if err != nil {
 		return Plan{}, buildFault(err)
 	}
-	p.sentence, p.lines = c.sentence(in, p.env(time.Time{}, true))
-	p.daemonLine = c.daemonLine(r.target, id.Name)
-	p.canonical = validate.Canonical(p.facts(built))
-	p.digest = planDigest(p.canonical)
-	return Plan{p}, nil
+	q.sentence, q.lines = q.contract.sentence(q.input, q.env(time.Time{}, true))
+	q.daemonLine = q.contract.daemonLine(q.route.target, q.id.Name)
+	q.canonical = validate.Canonical(q.facts(built))
+	q.digest = planDigest(q.canonical)
+	return Plan{&q}, nil
 }
 
 func planDigest(canonical []byte) [32]byte {
@@ -231,8 +234,6 @@ func (p Plan) Request(now time.Time) (Request, error) {
 		change: c.effect != Read, reusable: c.Idempotent(),
 	}, nil
 }
-
-const stepRequest = "request"
 
 // built is one request's parts.
 type built struct {

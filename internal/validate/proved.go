@@ -14,6 +14,9 @@ type Proved struct {
 	carries  bool
 	notDone  bool
 	builtin  bool
+	pending  bool
+	took     bool // took_effect: true
+	said     bool // took_effect is written
 	missed   bool // a find in a success row met nothing
 	row      string
 	code     string
@@ -76,4 +79,16 @@ func (p *Proved) Row() string {
 		return ""
 	}
 	return p.row
+}
+
+// Pending says that the row of a poll tells that the end has not come.
+func (p *Proved) Pending() bool { return p.passed() && p.pending }
+
+// TookEffect returns what a row of a reconcile says about the request: whether
+// it took effect, and whether the row says so at all.
+func (p *Proved) TookEffect() (effect, said bool) {
+	if !p.passed() {
+		return false, false
+	}
+	return p.took, p.said
 }

@@ -124,7 +124,25 @@ type RowSpec struct {
 	Capture    map[string]PickSpec
 	HasCapture bool
 	NotDone    bool
+	// Pending (poll only) says that the end has not come. The row is looked at
+	// last, and matches only where every other row of its status is false.
+	Pending bool
+	// TookEffect (reconcile only) says whether the request did what it was sent
+	// for; nil where the row does not say.
+	TookEffect *bool
 }
+
+// StepKind says what the step whose answer is read is for: which built-in rows
+// it has and what a row may mean. The zero value is the request.
+type StepKind uint8
+
+// The kinds of step.
+const (
+	StepRequest   StepKind = iota
+	StepLookup             // reads before the request
+	StepPoll               // asks again until a named end
+	StepReconcile          // tells whether the request took effect
+)
 
 // DisplayBound bounds one display text: code points and lines.
 type DisplayBound struct{ Max, Lines int }
@@ -140,7 +158,8 @@ type CheckSpec struct {
 
 // ReaderSpec is everything that one step's answer is read by.
 type ReaderSpec struct {
-	Change  bool // the request of an action that changes something
+	Step    StepKind
+	Change  bool // a step of an action that changes something
 	Rows    []RowSpec
 	Result  any // JSON Schema of data; nil: the empty object
 	Display map[string]DisplayBound
