@@ -1,0 +1,92 @@
+package actions
+
+import (
+	"path/filepath"
+	"slices"
+
+	"chatelaine/internal/actions/strictyaml"
+)
+
+// This file is what a reviewer's tools read besides the contract itself: the
+// text as it was written, and the routes as the site file made them.
+
+// RouteCase is one case of a bound route: the values of the selecting inputs,
+// in their order, and where they lead. A fixed route has one case without
+// values.
+type RouteCase struct {
+	Values []any
+	Target string
+	With   map[string]any
+}
+
+// SetAside is one lint rule that the author set aside, and why.
+type SetAside struct{ Rule, Because string }
+
+// RouteBy returns the inputs that choose the target, in the order written.
+func (c *Contract) RouteBy() []string { return slices.Clone(c.route.by) }
+
+// RouteList returns the name of the operator's list that the route goes by, ""
+// where it goes by none.
+func (c *Contract) RouteList() string { return c.route.list }
+
+// RouteCases returns the cases in the order written; those of a list come from
+// the site file, sorted by name, and are absent where none was read.
+func (c *Contract) RouteCases() []RouteCase {
+	out := make([]RouteCase, 0, len(c.route.cases))
+	for _, k := range c.route.cases {
+		with, _ := deepCopy(k.with).(map[string]any)
+		out = append(out, RouteCase{slices.Clone(k.values), k.target, with})
+	}
+	return out
+}
+
+// RulesSetAside returns the exceptions in the order written.
+func (c *Contract) RulesSetAside() []SetAside {
+	out := make([]SetAside, 0, len(c.exceptions))
+	for _, e := range c.exceptions {
+		out = append(out, SetAside{e.rule, e.because})
+	}
+	return out
+}
+
+// Source reads the text of the contract in a folder, with the places and the
+// order of its members. It does not say that the contract is right.
+func Source(dir string) (*strictyaml.Node, Problems) {
+	f := readFile(filepath.Join(dir, contractFile), strictyaml.Limits{})
+	if ps := f.Problems(); len(ps) > 0 {
+		return nil, ps
+	}
+	return f.Root(), nil
+}
+
+// SiteSource reads the text of a site file as Source does that of a contract.
+func SiteSource(path string) (*strictyaml.Node, Problems) {
+	f := readFile(path, siteLimits)
+	if ps := f.Problems(); len(ps) > 0 {
+		return nil, ps
+	}
+	return f.Root(), nil
+}
+
+// siteLimits are those that loadSite reads with.
+var siteLimits = strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}
+
+// ParseContract reads a contract's text without its folder and without a site
+// file, as LoadContract reads a folder. name stands before its mistakes.
+func ParseContract(name string, text []byte) (*Contract, *strictyaml.Node, Problems) {
+	d := parseContract(name, text)
+	d.bind(nil)
+	if ps := d.f.Problems(); len(ps) > 0 {
+		return nil, nil, ps
+	}
+	return d.c, d.root, nil
+}
+
+// KeySetDigest returns "sha256:" and the hex digest of the file behind a key
+// set, "" where there is none of that name.
+func (s *Set) KeySetDigest(name string) string {
+	if k := s.keys[name]; k != nil {
+		return k.digest
+	}
+	return ""
+}
