@@ -185,3 +185,18 @@ func TestLintPattern(t *testing.T) {
 		}
 	}
 }
+
+// An open object hides no other mistake, and text of a good form that lacks its
+// bound is told to lack it.
+func TestLintTellsEveryMistakeAtOnce(t *testing.T) {
+	open := mustParse(t, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer"}}}}`)
+	if got := rulesOf(LintSchema(open, UseInput)); !slices.Equal(got, []string{ruleOpen, ruleFreeArray, ruleFreeNumber, ruleFreeString}) {
+		t.Error(got)
+	}
+	for _, in := range []string{`{"type":"string","format":"date-time"}`, `{"type":"string","pattern":"^[a-z]{1,200}$","maxLength":200}`} {
+		found := LintSchema(mustParse(t, in), UseResult)
+		if len(found) != 1 || !strings.Contains(found[0].Message, "without a maxLength of at most 128") {
+			t.Errorf("%s: %+v", in, found)
+		}
+	}
+}

@@ -29,8 +29,8 @@ func (r *Reader) Prove(raw Raw, scope Scope, now time.Time) (*Proved, *Rejection
 	if no != nil {
 		return nil, no
 	}
-	if code, ok := got.undeclared(); ok {
-		return &Proved{ok: true, row: "built-in", code: string(code), builtin: true}, nil
+	if p := got.undeclared(); p != nil {
+		return p, nil
 	}
 	doc, no := got.parse()
 	if no != nil {
@@ -122,11 +122,11 @@ func canonicalHeader(h http.Header) http.Header {
 }
 
 // undeclared gives the built-in meaning of a status that no row names.
-func (g received) undeclared() (fault.Code, bool) {
+func (g received) undeclared() *Proved {
 	if len(g.rows) > 0 {
-		return "", false
+		return nil
 	}
-	return builtin(g.status, g.reader.change)
+	return g.reader.builtin(g.status)
 }
 
 // document is a body that was parsed for the rows whose media fits.
@@ -222,9 +222,28 @@ func (d document) choose(scope Scope) (chosen, *Rejection) {
 		return chosen{}, no
 	}
 	at := view{value: d.value, present: d.present, scope: scope}
-	var hits []row
-	doubts := 0
-	for _, w := range d.rows {
+	hits, doubts := matching(d.rows, at, false)
+	if len(hits) == 0 && doubts == 0 {
+		hits, doubts = matching(d.rows, at, true)
+	}
+	switch len(hits) {
+	case 0:
+		return chosen{}, d.reject(LayerOutcome, "no-row", "of %d rows of this status and media none matches; %d cannot be told, because a value is absent or of the wrong type", len(d.rows), doubts)
+	case 1:
+		o := d.origin
+		o.row = hits[0].name
+		return chosen{o, hits[0], source{view: at, header: o.header, host: o.reader.host}}, nil
+	}
+	return chosen{}, d.reject(LayerOutcome, "several-rows", "%s and %s both match", hits[0].name, hits[1].name)
+}
+
+// matching returns the rows that match and how many cannot be told; those of a
+// poll that say pending are looked at by themselves, after all others are false.
+func matching(rows []row, at view, pending bool) (hits []row, doubts int) {
+	for _, w := range rows {
+		if w.pending != pending {
+			continue
+		}
 		verdict := yes
 		if w.when != nil {
 			verdict = w.when(at)
@@ -236,15 +255,7 @@ func (d document) choose(scope Scope) (chosen, *Rejection) {
 			doubts++
 		}
 	}
-	switch len(hits) {
-	case 0:
-		return chosen{}, d.reject(LayerOutcome, "no-row", "of %d rows of this status and media none matches; %d cannot be told, because a value is absent or of the wrong type", len(d.rows), doubts)
-	case 1:
-		o := d.origin
-		o.row = hits[0].name
-		return chosen{o, hits[0], source{view: at, header: o.header, host: o.reader.host}}, nil
-	}
-	return chosen{}, d.reject(LayerOutcome, "several-rows", "%s and %s both match", hits[0].name, hits[1].name)
+	return hits, doubts
 }
 
 // fitted is a chosen row whose expect the body satisfies.
@@ -272,7 +283,10 @@ func (f fitted) pick() (picked, *Rejection) {
 	if no := f.skipped(LayerPick); no != nil {
 		return picked{}, no
 	}
-	p := picked{fitted: f, out: Proved{row: f.row.name, notDone: f.row.notDone, carries: f.row.carries}}
+	p := picked{fitted: f, out: Proved{
+		row: f.row.name, notDone: f.row.notDone, carries: f.row.carries,
+		pending: f.row.pending, took: f.row.took, said: f.row.said,
+	}}
 	if f.row.ends == endsFailure {
 		code, no := f.code()
 		p.out.code = code
@@ -305,10 +319,11 @@ func (f fitted) pick() (picked, *Rejection) {
 }
 
 // missed ends the picking. A find that met nothing is the declared answer
-// NOT_FOUND; everything else is an answer that the contract does not allow.
+// NOT_FOUND, which says nothing about took_effect; everything else is an answer
+// that the contract does not allow.
 func (f fitted) missed(part string, pf *pickFault) (picked, *Rejection) {
 	if pf.notFound {
-		return picked{fitted: f, out: Proved{row: f.row.name, code: string(fault.NotFound), missed: f.row.ends == endsSuccess}}, nil
+		return picked{fitted: f, out: Proved{row: f.row.name, code: string(fault.NotFound), missed: f.reader.step != StepLookup}}, nil
 	}
 	return picked{}, f.reject(LayerPick, pf.rule, "%s.%s: %s", part, pf.where, pf.message)
 }

@@ -32,6 +32,7 @@ func (p *prover) object(at *first.Schema, c conjunction) {
 		hint += "; where more members are expected, additionalProperties: true"
 	}
 	p.add(ruleOpen, at, "an object that may hold members nobody named", hint)
+	p.members(at, c, c) // so that every mistake is told at once
 }
 
 func closesByAdditional(s *first.Schema) bool {

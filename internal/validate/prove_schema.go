@@ -171,7 +171,10 @@ func (p *prover) text(at *first.Schema, c conjunction) {
 	switch {
 	case p.use == UseExpect:
 	case p.isResult():
-		if !slices.ContainsFunc(c, isEvidence) || !slices.ContainsFunc(c, shortText) {
+		evidence, short := slices.ContainsFunc(c, isEvidence), slices.ContainsFunc(c, shortText)
+		if evidence && !short {
+			p.add(ruleFreeText, at, fmt.Sprintf("text without a maxLength of at most %d", evidenceLength), "write maxLength beside the format or the pattern")
+		} else if !evidence {
 			p.add(ruleFreeText, at, "text that a sentence could stand in",
 				fmt.Sprintf("use const, enum, format date-time, date or uuid, or an anchored pattern of bounded repetitions of listed characters without space; beside format and pattern write maxLength, at most %d; text for people belongs in display", evidenceLength))
 		}

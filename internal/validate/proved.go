@@ -56,7 +56,7 @@ func (p *Proved) Captured() (map[string]any, bool) {
 }
 
 // Failure returns the code of a failure, and whether it comes from a built-in
-// row. It is "" for a success and for a row that only captures.
+// row. It is "" for a success and for a row that captures or is pending.
 func (p *Proved) Failure() (code string, builtin bool) {
 	if !p.passed() {
 		return string(fault.InvalidResponse), false
@@ -68,8 +68,8 @@ func (p *Proved) Failure() (code string, builtin bool) {
 func (p *Proved) NotDone() bool { return p.passed() && p.notDone }
 
 // Missed says that the failure NOT_FOUND comes from a find that met nothing in
-// the answer of a success row: what was asked for was accepted. After a change
-// that is no word that nothing was done.
+// the answer of a row that succeeds or goes on: what was asked for was accepted.
+// After a change that is no word that nothing was done.
 func (p *Proved) Missed() bool { return p.passed() && p.missed }
 
 // Row names the row that matched, "built-in" for one that the contract does not

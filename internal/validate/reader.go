@@ -15,6 +15,7 @@ import (
 // use. A nil Reader and the zero Reader refuse everything.
 type Reader struct {
 	name    string
+	step    StepKind
 	change  bool
 	rows    []row
 	result  *Schema
@@ -38,13 +39,16 @@ type row struct {
 	ends    ending
 	carries bool // has a capture
 	notDone bool
+	pending bool // looked at last
+	took    bool // took_effect: true
+	said    bool // took_effect is written
 }
 
 // ending is what a row means.
 type ending uint8
 
 const (
-	endsNothing ending = iota // capture only: the step goes on
+	endsNothing ending = iota // capture or pending: the call goes on
 	endsSuccess
 	endsFailure
 )
@@ -59,10 +63,10 @@ func emptyObject() any {
 // boundary; the contract's lint (closed, bounded, no free text) is LintSchema.
 func Compile(name string, spec ReaderSpec) (*Reader, error) {
 	r := &Reader{
-		name: name, change: spec.Change, host: spec.Host, limits: spec.Limits,
+		name: name, step: spec.Step, change: spec.Change, host: spec.Host, limits: spec.Limits,
 		display: maps.Clone(spec.Display),
 	}
-	var errs []error
+	errs := []error{spec.Step.known()}
 	if r.limits == (Limits{}) {
 		r.limits = AnswerLimits()
 	}
@@ -109,8 +113,8 @@ func (r *Reader) WithHost(host string) *Reader {
 }
 
 func (r *Reader) compileRow(s RowSpec) (row, error) {
-	out := row{name: s.Name, status: slices.Clone(s.Status), media: s.Media, notDone: s.NotDone, carries: s.HasCapture}
-	errs := []error{r.checkRow(s)}
+	out := row{name: s.Name, status: slices.Clone(s.Status), media: s.Media, notDone: s.NotDone, carries: s.HasCapture, pending: s.Pending}
+	errs := []error{r.checkRow(s), r.checkEnd(s)}
 	keep := func(err error, part string) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", part, err))
@@ -131,6 +135,12 @@ func (r *Reader) compileRow(s RowSpec) (row, error) {
 	keep(err, "display")
 	out.capture, err = compilePicks(s.Capture, false, 0)
 	keep(err, "capture")
+	if s.TookEffect != nil {
+		out.took, out.said = *s.TookEffect, true
+		if !out.took && s.Failure == nil {
+			s.Failure = &FailureSpec{Code: string(fault.UpstreamUnavailable)}
+		}
+	}
 	switch {
 	case s.HasSuccess:
 		out.ends = endsSuccess
@@ -155,13 +165,10 @@ func (r *Reader) checkRow(s RowSpec) error {
 	for i, n := range s.Status {
 		bad(n < 200 || n > 599, "status %d is no final HTTP status", n)
 		bad(slices.Contains(s.Status[:i], n), "status %d stands twice", n)
-		bad(r.change && ambiguous(n) && s.HasSuccess, "status %d does not tell whether the change happened, so it is no success", n)
+		bad(r.vague(n) && s.HasSuccess, "status %d does not tell whether the change happened, so it is no success", n)
 	}
 	bad(s.Media > MediaNone, "media is json, text or none")
 	bad(s.Media == MediaNone && (s.When != nil || s.Expect != nil), "media: none has no body for when or expect")
-	bad(s.HasSuccess && s.Failure != nil, "success and failure exclude each other")
-	bad(!s.HasSuccess && s.Failure == nil && !s.HasCapture, "write one of success, failure or capture")
-	bad(s.Failure != nil && s.HasCapture, "a failure captures nothing")
 	bad(!s.HasSuccess && len(s.Success) > 0 || !s.HasCapture && len(s.Capture) > 0, "picks without their keyword")
 	bad(len(s.Display) > 0 && !s.HasSuccess, "display stands beside success")
 	for _, n := range slices.Sorted(maps.Keys(s.Display)) {
@@ -175,10 +182,6 @@ func (r *Reader) checkRow(s RowSpec) error {
 	}
 	return errors.Join(errs...)
 }
-
-// ambiguous names the statuses after which a change may or may not have
-// happened.
-func ambiguous(status int) bool { return status == 408 || status >= 500 }
 
 // failure is a compiled failure: a fixed code, or a vendor's code looked up.
 type failure struct {
@@ -214,14 +217,15 @@ func compileFailure(s FailureSpec) (*failure, error) {
 // checkCodes holds a row's codes to those that an answer may mean.
 func (r *Reader) checkCodes(s RowSpec) error {
 	var errs []error
-	vague := r.change && slices.ContainsFunc(s.Status, ambiguous)
+	vague := slices.ContainsFunc(s.Status, r.vague)
 	for _, c := range s.Failure.codes() {
 		code := fault.Code(c)
+		step := r.checkStepCode(code, s)
 		switch {
 		case fault.Known(code) && !answerCode(code):
 			errs = append(errs, fmt.Errorf("failure: no answer of a remote system can mean %s", c))
-		case code == fault.UpstreamUnavailable && r.change && !s.NotDone:
-			errs = append(errs, fmt.Errorf("failure: %s says that nothing happened; for a change the row needs not_done: true", c))
+		case step != nil:
+			errs = append(errs, step)
 		case vague && code != fault.OutcomeUnknown && !s.NotDone:
 			errs = append(errs, fmt.Errorf("failure: after 408 or 5xx a change may have happened; give %s, or not_done: true", fault.OutcomeUnknown))
 		}
@@ -231,24 +235,4 @@ func (r *Reader) checkCodes(s RowSpec) error {
 
 func answerCode(c fault.Code) bool {
 	return c == fault.NotFound || c == fault.OutcomeUnknown || c == fault.UpstreamUnavailable || strings.HasPrefix(string(c), "REMOTE_")
-}
-
-// builtin gives the meaning of a status that no row of the contract names. It
-// ignores the body.
-func builtin(status int, change bool) (fault.Code, bool) {
-	switch {
-	case status == 401:
-		return fault.RemoteUnauthenticated, true
-	case status == 403:
-		return fault.RemoteForbidden, true
-	case status == 404:
-		return fault.NotFound, true
-	case status == 429:
-		return fault.RemoteRateLimited, true
-	case ambiguous(status) && status <= 599 && change:
-		return fault.OutcomeUnknown, true
-	case ambiguous(status) && status <= 599:
-		return fault.UpstreamUnavailable, true
-	}
-	return "", false
 }

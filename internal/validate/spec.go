@@ -132,18 +132,6 @@ type RowSpec struct {
 	TookEffect *bool
 }
 
-// StepKind says what the step whose answer is read is for: which built-in rows
-// it has and what a row may mean. The zero value is the request.
-type StepKind uint8
-
-// The kinds of step.
-const (
-	StepRequest   StepKind = iota
-	StepLookup             // reads before the request
-	StepPoll               // asks again until a named end
-	StepReconcile          // tells whether the request took effect
-)
-
 // DisplayBound bounds one display text: code points and lines.
 type DisplayBound struct{ Max, Lines int }
 
