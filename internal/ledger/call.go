@@ -79,7 +79,7 @@ func (c *Call) Doubted() bool {
 }
 
 // SetState notes a step that nothing is written for: looking, waiting, sent,
-// proving. The error is ErrTransition.
+// proving, reconciling. The error is ErrTransition.
 func (c *Call) SetState(s State) error {
 	e, ok := steps[s]
 	if !ok {
@@ -119,6 +119,8 @@ func (c *Call) Arm(a Armed) error {
 	e := c.e
 	e.State, e.Attempt, e.Plan, e.PlanDigest = StateArmed, a.Attempt, bytes.Clone(a.Plan), a.PlanDigest[:]
 	e.IntentSeq, e.ArmedDetail = a.IntentSeq, bytes.Clone(a.Detail)
+	e.Session, e.Now = a.Session, wallOrZero(a.Now)
+	e.Captured, e.Deadline = nil, time.Time{} // of an earlier round
 	value, aliases, err := c.sealLocked(&e, time.Time{})
 	c.l.mu.Unlock()
 	if err != nil {

@@ -321,7 +321,7 @@ func (l *Ledger) loadLocked(f found) (*Call, error) {
 		return nil, err
 	}
 	c := &Call{l: l, key: f.key, input: f.rec.input, e: *e, state: e.State, claimed: f.rec.claimed, ended: f.rec.ended, done: closed}
-	if c.state == StateArmed {
+	if c.state.live() {
 		c.state, c.e.Code = StateUnresolved, string(fault.OutcomeUnknown)
 	}
 	c.outcome = c.e.outcome(c.state)

@@ -51,6 +51,10 @@ type entry struct {
 	Detail      []byte    `json:"detail"`
 	NotBefore   time.Time `json:"not_before"`
 	RecordSeq   uint64    `json:"record_seq"`
+	Session     string    `json:"session"`
+	Now         time.Time `json:"now"`
+	Captured    []byte    `json:"captured"`
+	Deadline    time.Time `json:"deadline"`
 }
 
 // record is one value of the bucket of calls, its entry still sealed.

@@ -109,7 +109,12 @@ func (l *Ledger) recordedLocked(key recordKey, e *entry) bool {
 	return !open && (e.RecordSeq == 0 || l.floored)
 }
 
-// unfinish leaves of an entry what was known when it was armed.
+// unfinish leaves of an entry what was known before its end: it was armed, or its
+// poll had begun.
 func (e *entry) unfinish() {
-	e.State, e.Code, e.Envelope, e.Detail, e.RecordSeq = StateArmed, "", nil, nil, 0
+	to := StateArmed
+	if !e.Deadline.IsZero() {
+		to = Polling
+	}
+	e.State, e.Code, e.Envelope, e.Detail, e.RecordSeq = to, "", nil, nil, 0
 }

@@ -96,9 +96,12 @@ func TestFinishedBeyondTheRecord(t *testing.T) {
 		}
 		b.refused(ann, "deploy-0001", inputY, true, fault.DuplicateRequest)
 	}
-	infos, err := b.l.RecoverInfos() // and written down so
-	if err != nil || len(infos) != 2 || infos[0].Envelope != nil {
-		t.Fatalf("%+v, %v", infos, err)
+	left, err := b.l.Left()
+	if err != nil || len(left) != 2 || left[0].Envelope != nil {
+		t.Fatalf("%+v, %v", left, err)
+	}
+	if n, err := b.l.Recover(); n != 2 || err != nil { // and written down so
+		t.Fatalf("%d, %v", n, err)
 	}
 	b.isUnknown("deploy-0001", inputX, true)
 	if n, err := b.l.Recover(); n != 0 || err != nil {

@@ -131,3 +131,11 @@ func newIdempotencyKey() string {
 
 // wallTime drops the monotonic reading and what does not survive the disk.
 func wallTime(t time.Time) time.Time { return time.Unix(0, t.UnixNano()).UTC() }
+
+// wallOrZero keeps the zero time, which has no count of nanoseconds.
+func wallOrZero(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return wallTime(t)
+}

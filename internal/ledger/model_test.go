@@ -24,7 +24,9 @@ type mdisk struct {
 	id     mkey
 	input  [32]byte
 	change bool
-	phase  string // armed, unresolved, finished, rearmed
+	phase  string // armed, polling, unresolved, finished, rearmed
+	polled bool   // its poll had begun before it finished
+	doubt  bool   // as it was when it was written
 	idem   string
 	ended  time.Time
 	seq    uint64 // finished: where its outcome stands in the record, 0 in none
@@ -33,7 +35,7 @@ type mdisk struct {
 type mcall struct {
 	mdisk
 	real    *Call
-	phase   string // claimed, looking, waiting, armed, sent, proving, unresolved
+	phase   string // claimed, looking, waiting, armed, sent, proving, polling, reconciling
 	stale   bool   // claimed before a lock
 	doubted bool
 	onDisk  bool
@@ -83,7 +85,7 @@ func (m *model) claim(k mkey, input [32]byte, change bool, now time.Time) (fault
 	}
 	var prior *mdisk
 	if d := m.stored(k); d != nil {
-		tomb := d.phase != "armed" && d.phase != "unresolved" && now.Sub(d.ended) > 30*24*time.Hour
+		tomb := !d.open() && now.Sub(d.ended) > 30*24*time.Hour
 		switch {
 		case tomb, d.input != input, d.change != change:
 			return fault.DuplicateRequest, 0, k, nil
@@ -103,13 +105,16 @@ func (m *model) claim(k mkey, input [32]byte, change bool, now time.Time) (fault
 			}
 		}
 		for _, d := range m.disk {
-			if d.change && d.id.o == k.o && d.input == input && (d.phase == "armed" || d.phase == "unresolved") {
+			if d.change && d.id.o == k.o && d.input == input && d.open() {
 				return "", Unresolved, d.id, nil
 			}
 		}
 	}
 	return "", Fresh, k, prior
 }
+
+// open says whether it may have happened, or still goes on.
+func (d *mdisk) open() bool { return d.phase != "finished" && d.phase != "rearmed" }
 
 func (m *model) drop(c *mcall) {
 	m.live = slices.DeleteFunc(m.live, func(x *mcall) bool { return x == c })
@@ -118,7 +123,7 @@ func (m *model) drop(c *mcall) {
 // persist writes c, with the ids that joined it.
 func (m *model) persist(c *mcall, phase string, now time.Time) {
 	d := c.mdisk
-	d.phase, d.ended = phase, now
+	d.phase, d.ended, d.doubt = phase, now, c.doubted
 	delete(m.alias, c.id)
 	m.disk[c.id] = &d
 	for _, a := range c.aliases {
@@ -146,7 +151,10 @@ func (m *model) release(c *mcall) {
 func (m *model) crash(floor uint64) {
 	for _, d := range m.disk {
 		if d.phase == "finished" && d.seq > floor {
-			d.phase = "unresolved"
+			d.phase = "armed"
+			if d.polled {
+				d.phase = "polling"
+			}
 		}
 	}
 	m.seq, m.kept = floor, floor
@@ -154,11 +162,16 @@ func (m *model) crash(floor uint64) {
 		m.drop(c)
 	}
 	m.locked = false
+}
+
+// left are the calls that an earlier run left behind.
+func (m *model) left() (out []*mdisk) {
 	for _, d := range m.disk {
-		if d.phase == "armed" {
-			d.phase = "unresolved"
+		if (d.phase == "armed" || d.phase == "polling") && m.liveBy(d.id) == nil {
+			out = append(out, d)
 		}
 	}
+	return out
 }
 
 func (c *mcall) unsent() bool {
@@ -256,9 +269,10 @@ func (w *walk) step() {
 		return
 	}
 	c := w.m.live[w.r.IntN(len(w.m.live))]
-	op := []string{"look", "wait", "arm", "arm", "send", "prove", "success", "failure", "unknown", "rearm", "release", "cancel", "doubt", "prepare"}[w.r.IntN(14)]
+	op := []string{"look", "wait", "arm", "arm", "send", "prove", "success", "failure", "unknown", "rearm", "release", "cancel", "doubt", "prepare", "poll", "poll", "reconcile", "told"}[w.r.IntN(18)]
 	w.note("%s %s %s, %s", op, c.id.o.Agent, c.id.id, c.phase)
-	armed := c.phase == "armed" || c.phase == "sent" || c.phase == "proving"
+	attempted := c.phase == "armed" || c.phase == "sent" || c.phase == "proving"
+	armed := attempted || c.phase == "polling" || c.phase == "reconciling"
 	var err error
 	allowed := false
 	move := func(state State, phase string, from ...string) {
@@ -277,10 +291,25 @@ func (w *walk) step() {
 	case "prove":
 		move(Proving, "proving", "sent")
 	case "arm":
-		err, allowed = c.real.Arm(Armed{Attempt: 1, IdempotencyKey: c.idem}), !w.m.locked && !c.stale
+		err, allowed = c.real.Arm(Armed{Attempt: 1, IdempotencyKey: c.idem}), !w.m.locked && !c.stale && (attempted || c.unsent())
 		if allowed {
+			c.polled = false
 			w.m.persist(c, "armed", w.b.now)
 			c.phase = "armed"
+		}
+	case "poll":
+		err, allowed = c.real.Poll(Polled{Captured: []byte("captured"), Deadline: w.b.now.Add(time.Hour)}), attempted
+		if allowed {
+			c.polled = true
+			w.m.persist(c, "polling", w.b.now)
+			c.phase = "polling"
+		}
+	case "reconcile":
+		move(Reconciling, "reconciling", "armed", "sent", "proving", "polling")
+	case "told":
+		err, allowed = c.real.Told(), c.phase == "reconciling"
+		if allowed {
+			c.doubted = false
 		}
 	case "success":
 		w.m.seq++
@@ -303,7 +332,7 @@ func (w *walk) step() {
 			w.m.drop(c)
 		}
 	case "rearm":
-		err, allowed = c.real.Rearm(failure(fault.UpstreamUnavailable), 0), armed && !c.doubted
+		err, allowed = c.real.Rearm(failure(fault.UpstreamUnavailable), 0), (armed || c.phase == "looking") && !c.doubted
 		if allowed {
 			w.m.persist(c, "rearmed", w.b.now)
 			w.m.drop(c)
@@ -318,7 +347,7 @@ func (w *walk) step() {
 			w.m.drop(c)
 		}
 	case "doubt":
-		if armed {
+		if attempted {
 			c.real.Doubt()
 			c.doubted = c.change
 		}
@@ -340,6 +369,11 @@ func (w *walk) finished(c *mcall, seq uint64) {
 func (w *walk) prepareStep(c *mcall) {
 	w.m.seq++
 	seq := w.m.seq
+	if c.phase == "reconciling" {
+		if err := w.b.l.Resolve(c.id.id+"@"+c.id.o.Agent+":9", true, nil); !w.m.locked && err == nil {
+			w.fail("another user's call was resolved")
+		}
+	}
 	if err := c.real.Prepare(recorded(seq)); err != nil {
 		w.fail("prepare: %v", err)
 	}
@@ -385,10 +419,47 @@ func (w *walk) crash() {
 	}
 	w.b.noFloor = false
 	w.b.restart(floor)
-	if w.r.IntN(2) == 0 {
-		_, err := w.b.l.Recover()
-		w.b.must(err)
+	w.recover()
+}
+
+// recover takes up what was left behind: some of it goes on, some is given up,
+// some is left for a later start.
+func (w *walk) recover() {
+	left, err := w.b.l.Left()
+	w.b.must(err)
+	want := w.m.left()
+	if len(left) != len(want) {
+		w.fail("%d calls were left behind, want %d", len(left), len(want))
 	}
+	for _, x := range left {
+		d := w.m.disk[mkey{x.Owner, x.RequestID}]
+		if d == nil || x.IsPolling != (d.phase == "polling") || (x.IsPolling && string(x.Polled.Captured) != "captured") {
+			w.fail("left behind: %+v, want %+v", x, d)
+		}
+		switch w.r.IntN(3) {
+		case 0:
+			w.note("give up %s", x.RequestID)
+			w.b.must(w.b.l.GiveUp(x))
+			d.phase = "unresolved"
+		case 1:
+			w.resume(x, d)
+		}
+	}
+}
+
+func (w *walk) resume(x Left, d *mdisk) {
+	w.note("resume %s", x.RequestID)
+	c, err := w.b.l.Resume(x)
+	w.b.must(err)
+	if _, err := w.b.l.Resume(x); err == nil {
+		w.fail("resumed twice")
+	}
+	phase := "reconciling"
+	if x.IsPolling {
+		phase = "polling"
+	}
+	y := &mcall{real: c, phase: phase, onDisk: true, doubted: d.doubt, mdisk: *d}
+	w.m.live = append(w.m.live, y)
 }
 
 // releaseStep frees the id of what was not sent; a change that may have been
@@ -444,7 +515,8 @@ func (w *walk) resolve() {
 		return
 	}
 	for _, d := range w.m.disk {
-		if d.phase != "unresolved" && (d.phase != "armed" || w.m.liveBy(d.id) != nil) {
+		c := w.m.liveBy(d.id)
+		if !d.open() || (c != nil && c.id == d.id && c.phase != "reconciling") || (c != nil && c.id != d.id) {
 			continue
 		}
 		happened := w.r.IntN(2) == 0
@@ -457,6 +529,12 @@ func (w *walk) resolve() {
 		if err := w.b.l.Resolve(d.id.id+"@"+d.id.o.Agent, happened, envelope); err != nil {
 			w.fail("resolve: %v", err)
 		}
+		if c != nil { // a person's word wins over a reconcile that comes later
+			if err := c.real.Finish(success()); err == nil || !isDone(c.real) {
+				w.fail("a late reconcile changed what a person said: %v", err)
+			}
+			w.m.drop(c)
+		}
 		return
 	}
 }
@@ -464,7 +542,7 @@ func (w *walk) resolve() {
 // check compares what can be seen at any moment.
 func (w *walk) check() {
 	running, unresolved := 0, 0
-	phase := map[string]State{"claimed": Claimed, "looking": Looking, "waiting": Waiting, "armed": StateArmed, "sent": Sent, "proving": Proving}
+	phase := map[string]State{"claimed": Claimed, "looking": Looking, "waiting": Waiting, "armed": StateArmed, "sent": Sent, "proving": Proving, "polling": Polling, "reconciling": Reconciling}
 	for _, c := range w.m.live {
 		running++
 		if got := c.real.State(); got != phase[c.phase] {
@@ -472,7 +550,7 @@ func (w *walk) check() {
 		}
 	}
 	for _, d := range w.m.disk {
-		if d.phase == "unresolved" || (d.phase == "armed" && w.m.liveBy(d.id) == nil) {
+		if d.open() && w.m.liveBy(d.id) == nil {
 			unresolved++
 		}
 	}

@@ -13,58 +13,15 @@ import (
 // listMax bounds List: the newest calls, what a person can look through.
 const listMax = 500
 
-// Recover writes down as unresolved what an earlier run left armed, and says
-// how many those are. It runs after Unlock at the start; what this run armed it
-// leaves alone.
+// Recover gives up everything that an earlier run left armed or polling, and says
+// how many calls those are. It runs after Unlock at the start.
 func (l *Ledger) Recover() (unresolved int, err error) {
-	infos, err := l.RecoverInfos()
-	return len(infos), err
-}
-
-// RecoverInfos is Recover and tells which calls it found.
-func (l *Ledger) RecoverInfos() ([]Info, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.unlockedLocked(); err != nil {
-		return nil, err
+	left, err := l.Left()
+	errs := []error{err}
+	for _, x := range left {
+		errs = append(errs, l.GiveUp(x))
 	}
-	var out []Info
-	var errs []error
-	for key := range l.open {
-		if l.live[key] != nil {
-			continue
-		}
-		info, armed, err := l.recoverLocked(key)
-		if err != nil {
-			errs = append(errs, err)
-		} else if armed {
-			out = append(out, info)
-		}
-	}
-	slices.SortFunc(out, func(a, b Info) int { return a.ClaimedAt.Compare(b.ClaimedAt) })
-	return out, errors.Join(errs...)
-}
-
-func (l *Ledger) recoverLocked(key recordKey) (Info, bool, error) {
-	f, err := l.readLocked(key)
-	if err != nil {
-		return Info{}, false, err
-	}
-	if f.rec == nil {
-		return Info{}, false, fault.Newf(fault.Internal, "%w: an armed call is missing", errRecord)
-	}
-	e, entryKey, err := l.entryLocked(f)
-	if err != nil {
-		return Info{}, false, err
-	}
-	if e.State != StateArmed {
-		return Info{}, false, nil
-	}
-	e.State, e.Code = StateUnresolved, string(fault.OutcomeUnknown)
-	if err := l.rewriteLocked(key, f.rec, e, entryKey, true); err != nil {
-		return Info{}, false, err
-	}
-	return e.info(f.rec, StateUnresolved), true, nil
+	return len(left), errors.Join(errs...)
 }
 
 // rewriteLocked puts a changed entry in place of r, ended now. The ledger's
@@ -94,13 +51,22 @@ func (l *Ledger) rewriteLocked(key recordKey, r *record, e *entry, entryKey []by
 	return nil
 }
 
-// Resolve ends an unresolved call with what a person found out. requestID is an
+// Resolve ends an unresolved call, also one that is being reconciled, with what a
+// person found out; a reconcile that comes later changes nothing. requestID is an
 // id, ID@AGENT or ID@AGENT:UID. envelope is what the id answers from then on;
 // where it did not happen and the envelope's code re-arms (UPSTREAM_UNAVAILABLE)
 // the id is sent again when it is asked again, with the same idempotency key.
 // Errors: VAULT_LOCKED, ErrNotFound, ErrAmbiguous, ErrNotUnresolved,
 // AUDIT_UNAVAILABLE.
 func (l *Ledger) Resolve(requestID string, happened bool, envelope []byte) error {
+	looked, err := l.reconciling(requestID)
+	if err != nil {
+		return err
+	}
+	if looked != nil {
+		looked.write.Lock() // before the ledger's own lock
+		defer looked.write.Unlock()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.unlockedLocked(); err != nil {
@@ -111,10 +77,7 @@ func (l *Ledger) Resolve(requestID string, happened bool, envelope []byte) error
 		return err
 	}
 	c := l.live[f.key]
-	if c != nil && c.state.live() {
-		return ErrNotUnresolved
-	}
-	if _, open := l.open[f.key]; !open && c == nil {
+	if !l.resolvableLocked(f.key, c, looked) {
 		return ErrNotUnresolved
 	}
 	e.Envelope, e.Code, e.NotBefore, e.RecordSeq = envelope, codeIn(envelope, happened), time.Time{}, 0
@@ -128,8 +91,43 @@ func (l *Ledger) Resolve(requestID string, happened bool, envelope []byte) error
 	if err := l.rewriteLocked(f.key, f.rec, e, entryKey, false); err != nil {
 		return err
 	}
+	if c != nil && !c.over {
+		c.endLocked(e.State, e.outcome(e.State), false)
+		return nil
+	}
 	l.settledLocked(f)
 	return nil
+}
+
+// reconciling finds a live call that is being reconciled, nil for any other.
+func (l *Ledger) reconciling(requestID string) (*Call, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return nil, err
+	}
+	f, _, _, err := l.findLocked(requestID, true)
+	if err != nil {
+		return nil, err
+	}
+	if c := l.live[f.key]; c != nil && c.state == Reconciling {
+		return c, nil
+	}
+	return nil, nil
+}
+
+// resolvableLocked says whether a person may end the call of key. One that is
+// being reconciled may be ended as long as what the reconcile found is not
+// written; looked is that call, whose writes are held back.
+func (l *Ledger) resolvableLocked(key recordKey, c, looked *Call) bool {
+	_, open := l.open[key]
+	switch {
+	case c == nil:
+		return open
+	case c.over:
+		return true
+	}
+	return c == looked && c.state == Reconciling && c.prepared == nil
 }
 
 // codeIn reads the code out of an envelope of ours. What did not happen always
@@ -200,7 +198,7 @@ func (l *Ledger) Get(requestID string) (Info, bool, error) {
 }
 
 // List returns the newest calls first, at most 500 ended ones; with
-// unresolvedOnly every unresolved one. Errors: VAULT_LOCKED, INTERNAL.
+// unresolvedOnly every unresolved one and those that are being reconciled. Errors: VAULT_LOCKED, INTERNAL.
 func (l *Ledger) List(unresolvedOnly bool) ([]Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +207,7 @@ func (l *Ledger) List(unresolvedOnly bool) ([]Info, error) {
 	}
 	var out []Info
 	for _, c := range l.live {
-		if !unresolvedOnly || c.state == StateUnresolved {
+		if !unresolvedOnly || c.state == StateUnresolved || c.state == Reconciling {
 			out = append(out, c.infoLocked())
 		}
 	}
@@ -261,7 +259,7 @@ func (l *Ledger) storedLocked(unresolvedOnly bool) ([]found, error) {
 
 // ended is the state of an entry that is not live in this run.
 func (e *entry) ended() State {
-	if e.State == StateArmed {
+	if e.State.live() {
 		return StateUnresolved
 	}
 	return e.State
@@ -273,6 +271,7 @@ func (e *entry) info(r *record, s State) Info {
 		Code: e.Code, Sentence: e.Sentence, ClaimedAt: r.claimed, FinishedAt: r.ended, Attempt: e.Attempt,
 		IdempotencyKey: e.Idempotency, Plan: e.Plan, IntentSeq: e.IntentSeq, RecordSeq: e.RecordSeq,
 		ArmedDetail: e.ArmedDetail, Detail: e.Detail, Envelope: e.Envelope,
+		Session: e.Session, Now: e.Now, Polled: Polled{Captured: e.Captured, Deadline: e.Deadline},
 	}
 	copy(i.PlanDigest[:], e.PlanDigest)
 	if s == StateUnresolved && i.Code == "" {

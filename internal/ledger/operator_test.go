@@ -186,9 +186,12 @@ func TestRecover(t *testing.T) {
 	}
 	live := b.claim(ann, "deploy-0009", [32]byte{9}, true, Fresh)
 	b.arm(live) // of this run: not to be recovered
-	infos, err := b.l.RecoverInfos()
+	infos, err := b.l.Left()
 	if err != nil || len(infos) != 3 || infos[0].RequestID != "deploy-0002" {
 		t.Fatalf("%+v, %v", infos, err)
+	}
+	if n, err := b.l.Recover(); n != 3 || err != nil {
+		t.Fatalf("%d, %v", n, err)
 	}
 	if n, err := b.l.Recover(); n != 0 || err != nil {
 		t.Fatalf("a second time: %d, %v", n, err)

@@ -79,6 +79,8 @@ var killSteps = []struct {
 	{"sent", func(c *Call) error { return c.SetState(Sent) }, Unresolved, "OUTCOME_UNKNOWN"},
 	{"proving", func(c *Call) error { return c.SetState(Proving) }, Unresolved, "OUTCOME_UNKNOWN"},
 	{"armed again", func(c *Call) error { return c.Arm(Armed{Attempt: 2}) }, Unresolved, "OUTCOME_UNKNOWN"},
+	{"polling", func(c *Call) error { return c.Poll(Polled{Captured: []byte("{}")}) }, Unresolved, "OUTCOME_UNKNOWN"},
+	{"reconciling", func(c *Call) error { return c.SetState(Reconciling) }, Unresolved, "OUTCOME_UNKNOWN"},
 	{"prepared, not recorded", func(c *Call) error { return c.Prepare(recorded(killFloor + 1)) }, Unresolved, "OUTCOME_UNKNOWN"},
 	{"prepared and recorded", func(c *Call) error { return c.Prepare(recorded(killFloor)) }, Recorded, ""},
 	{"published", func(c *Call) error { c.Publish(); return nil }, Recorded, ""},

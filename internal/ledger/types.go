@@ -38,6 +38,17 @@ type Armed struct {
 	PlanDigest     [32]byte
 	IntentSeq      uint64 // of the record, 0 where not known yet
 	Detail         []byte // JSON for the operator, kept sealed; optional
+	// What a later run needs to poll or reconcile this call: the session that it
+	// belongs to in the record, and call.now.
+	Session string
+	Now     time.Time
+}
+
+// Polled is what is written before the first poll is sent: all that a later run
+// needs to go on.
+type Polled struct {
+	Captured []byte    // canonical JSON: what the request's answer gave
+	Deadline time.Time // when the poll is over, by the wall
 }
 
 // Outcome is how a call ended.
@@ -71,6 +82,9 @@ type Info struct {
 	ArmedDetail    []byte
 	Detail         []byte
 	Envelope       []byte
+	Session        string    // the session's id in the record
+	Now            time.Time // call.now; zero until it was armed
+	Polled         Polled    // zero until its poll began
 }
 
 // Errors for the operator's side and for the gateway. Refusals to an agent are

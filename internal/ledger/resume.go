@@ -1,0 +1,179 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"chatelaine/internal/fault"
+)
+
+// A poll outlives the request that it asks about, and the run of the daemon. So
+// before the first poll the entry gets what the request's answer gave and when
+// the poll is over. On the disk it stays open, as an armed one does: a crash
+// leaves it to the next run, which polls on (Resume) or, where it may not, makes
+// it unresolved (GiveUp). A reconcile writes nothing of its own: after a crash in
+// it the disk still says armed or polling, and the next run looks again.
+
+// Poll writes down, before the first poll is sent, what the request's answer
+// gave and when the poll is over. It needs no open vault: what was sent goes on.
+// Errors: AUDIT_UNAVAILABLE when the disk refuses, ErrTransition.
+func (c *Call) Poll(p Polled) error {
+	c.write.Lock()
+	defer c.write.Unlock()
+	if c.prepared != nil {
+		return fmt.Errorf("%w: its outcome is written", ErrTransition)
+	}
+	c.l.mu.Lock()
+	to, err := next(c.state, EventPoll)
+	if err == nil && c.over {
+		err = ErrTransition
+	}
+	if err != nil {
+		c.l.mu.Unlock()
+		return err
+	}
+	e := c.e
+	e.State, e.Captured, e.Deadline = to, slices.Clone(p.Captured), wallOrZero(p.Deadline)
+	value, aliases, err := c.sealLocked(&e, time.Time{})
+	c.l.mu.Unlock()
+	if err != nil {
+		return fault.New(fault.Internal, err)
+	}
+	if err := c.put(step{value: value, open: true, aliases: aliases}); err != nil {
+		return fault.New(fault.AuditUnavailable, fmt.Errorf("write down the poll: %w", err))
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.state, c.e = to, e
+	return nil
+}
+
+// Told notes that a reconcile said how the request ended: the doubt of an earlier
+// attempt is over, and any code may end the call. Error: ErrTransition unless the
+// call is being reconciled.
+func (c *Call) Told() error {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if c.state != Reconciling || c.over {
+		return fmt.Errorf("%w: %s", ErrTransition, c.state)
+	}
+	c.e.Doubted = false
+	return nil
+}
+
+// Left is a call that an earlier run left armed or polling.
+type Left struct {
+	Info
+	// IsPolling says that its request was answered and its poll had begun.
+	IsPolling bool
+	key       recordKey
+}
+
+// Left returns what an earlier run left armed or polling, the oldest first. It
+// runs after Unlock; what this run armed is not among it. What one entry's damage
+// hides does not keep the others from being returned beside the error.
+func (l *Ledger) Left() ([]Left, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return nil, err
+	}
+	var out []Left
+	var errs []error
+	for key := range l.open {
+		if l.live[key] != nil {
+			continue
+		}
+		f, e, _, err := l.leftLocked(key)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case e != nil:
+			out = append(out, Left{Info: e.info(f.rec, StateUnresolved), IsPolling: e.State == Polling, key: key})
+		}
+	}
+	slices.SortFunc(out, func(a, b Left) int { return a.ClaimedAt.Compare(b.ClaimedAt) })
+	return out, errors.Join(errs...)
+}
+
+// leftLocked reads an open entry; e is nil where it has ended as unresolved.
+func (l *Ledger) leftLocked(key recordKey) (f found, e *entry, entryKey []byte, err error) {
+	f, err = l.readLocked(key)
+	if err != nil {
+		return f, nil, nil, err
+	}
+	if f.rec == nil {
+		return f, nil, nil, fault.Newf(fault.Internal, "%w: an armed call is missing", errRecord)
+	}
+	e, entryKey, err = l.entryLocked(f)
+	if err != nil || e.State == StateArmed || e.State == Polling {
+		return f, e, entryKey, err
+	}
+	return f, nil, nil, nil
+}
+
+// Resume makes a call that was left behind live again, so that it can be polled
+// or, where its poll had not begun, reconciled. It is never sent again. Errors:
+// VAULT_LOCKED, ErrTransition where it is live or has ended meanwhile.
+func (l *Ledger) Resume(x Left) (*Call, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return nil, err
+	}
+	f, e, entryKey, err := l.stillLeftLocked(x)
+	if err != nil {
+		return nil, err
+	}
+	event := EventReconcile
+	if e.State == Polling {
+		event = EventPoll
+	}
+	to, err := next(StateUnresolved, event)
+	if err != nil {
+		return nil, err
+	}
+	c := &Call{
+		l: l, key: x.key, input: f.rec.input, entryKey: entryKey, wrapped: slices.Clone(f.rec.wrapped), epoch: l.epoch,
+		idsKey: append(l.operatorKeyLocked(e.RequestID), x.key[:]...), done: make(chan struct{}),
+		state: to, claimed: f.rec.claimed, e: *e, onDisk: true,
+	}
+	l.live[c.key] = c
+	if e.Change {
+		l.byInput[c.input] = c
+		if u := l.unresolved[c.input]; u != nil && u.key == c.key {
+			delete(l.unresolved, c.input)
+		}
+	}
+	return c, nil
+}
+
+// stillLeftLocked reads x again: a person may have resolved it meanwhile.
+func (l *Ledger) stillLeftLocked(x Left) (found, *entry, []byte, error) {
+	if _, open := l.open[x.key]; !open || l.live[x.key] != nil {
+		return found{}, nil, nil, fmt.Errorf("%w: it is not left behind any more", ErrTransition)
+	}
+	f, e, entryKey, err := l.leftLocked(x.key)
+	if err == nil && e == nil {
+		err = fmt.Errorf("%w: it has ended", ErrTransition)
+	}
+	return f, e, entryKey, err
+}
+
+// GiveUp writes down as unresolved what was left behind. Errors: VAULT_LOCKED,
+// ErrTransition, AUDIT_UNAVAILABLE.
+func (l *Ledger) GiveUp(x Left) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.unlockedLocked(); err != nil {
+		return err
+	}
+	f, e, entryKey, err := l.stillLeftLocked(x)
+	if err != nil {
+		return err
+	}
+	e.State, e.Code = StateUnresolved, string(fault.OutcomeUnknown)
+	return l.rewriteLocked(x.key, f.rec, e, entryKey, true)
+}
