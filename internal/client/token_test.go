@@ -98,7 +98,7 @@ func TestTokensBesideAnotherUsersDaemon(t *testing.T) {
 		}
 		return ""
 	}
-	tk, err := FindTokens(Places{Runtime: "/nonexistent"}, env, os.Getuid())
+	tk, err := FindTokens(Places{Runtime: filepath.Join(mine, "absent")}, env, os.Getuid())
 	if err != nil || tk.dir != filepath.Join(mine, "chatelaine", "tokens") {
 		t.Errorf("%v, %v", tk, err)
 	}

@@ -109,7 +109,6 @@ func TestHTTP2Faults(t *testing.T) {
 			}
 			x := newExecutor(t, o)
 			for _, s := range []step{read(to), change(to)} {
-				s.timeout = 20 * time.Second
 				want := c.read
 				if s.change {
 					want = c.change
@@ -120,6 +119,7 @@ func TestHTTP2Faults(t *testing.T) {
 					t.Errorf("rule %q, wrote %v", rule, ex.Wrote)
 				}
 			}
+			testkit.Until(t, "both requests", func() bool { return len(seen.all()) >= 2 })
 			if len(seen.all()) != 2 {
 				t.Errorf("%d requests for two attempts", len(seen.all()))
 			}

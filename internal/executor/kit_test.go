@@ -2,10 +2,14 @@ package executor
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"chatelaine/internal/contracttest/upstream"
 	"chatelaine/internal/fault"
@@ -43,18 +47,38 @@ func at(s *upstream.Server, ca *upstream.CA) place {
 
 func read(to place) step {
 	return step{to: to, method: http.MethodGet, path: "/v1/things/7", query: "a=b", reuse: true,
-		header: http.Header{"Accept": {"application/json"}}, timeout: 5 * time.Second}
+		header: http.Header{"Accept": {"application/json"}}, timeout: testkit.Patience}
 }
 
 func change(to place) step {
 	return step{to: to, method: http.MethodPost, path: "/v1/things", change: true,
-		header: http.Header{"Accept": {"application/json"}}, timeout: 5 * time.Second,
+		header: http.Header{"Accept": {"application/json"}}, timeout: testkit.Patience,
 		contentType: "application/json", body: []byte(`{"a":1}`)}
 }
 
+// shortest and longest are the limits that a test of a time-out begins and ends
+// with.
+const (
+	shortest = 300 * time.Millisecond
+	longest  = time.Minute
+)
+
+// withLimit makes an attempt whose remote falls silent under a short limit, and
+// again under twice that until the attempt ends in its phase: a busy machine may
+// need longer to get there.
+func withLimit(phase string, attempt func(limit time.Duration) Exchange) Exchange {
+	limit := shortest
+	ex := attempt(limit)
+	for ex.Phase != phase && limit < longest {
+		limit *= 2
+		ex = attempt(limit)
+	}
+	return ex
+}
+
 // quick are limits that make a test of a time-out short.
-func quick() Options {
-	return Options{ConnectTimeout: 300 * time.Millisecond, TLSTimeout: 300 * time.Millisecond, HeaderTimeout: 300 * time.Millisecond}
+func quick(limit time.Duration) Options {
+	return Options{ConnectTimeout: limit, TLSTimeout: limit, HeaderTimeout: limit}
 }
 
 // newExecutor makes an Executor that is closed with the test.
@@ -116,4 +140,23 @@ func wantCode(t *testing.T, ex Exchange, code fault.Code) {
 	if got := fault.CodeOf(errOf(ex)); got != code {
 		t.Errorf("code %q, want %q (%v)", got, code, ex.Err)
 	}
+}
+
+// untilReset waits until the system knows that the other end of a TCP connection
+// has reset it. It takes nothing from the connection.
+func untilReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Until(t, "the reset", func() bool {
+		gone := false
+		err := raw.Control(func(fd uintptr) {
+			at := []unix.PollFd{{Fd: int32(fd)}} // an end is told without being asked for
+			n, err := unix.Poll(at, 0)
+			gone = err == nil && n == 1 && at[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		})
+		return err == nil && gone
+	})
 }

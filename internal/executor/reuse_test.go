@@ -54,7 +54,7 @@ func TestIdleConnectionThatIsNotQuiet(t *testing.T) {
 	wantCode(t, sendTo(t, x, read(at(srv, ca)), &bearer{}), "")
 	send <- nil // the server closes the idle connection
 	<-done
-	time.Sleep(20 * time.Millisecond)
+	untilLoud(t, x, at(srv, ca))
 	ex := sendTo(t, x, read(at(srv, ca)), &bearer{})
 	if wantCode(t, ex, ""); ex.Reused {
 		t.Error("a closed connection was used")
@@ -62,11 +62,25 @@ func TestIdleConnectionThatIsNotQuiet(t *testing.T) {
 	// The server says something that nobody asked for: a poisoned answer.
 	send <- []byte("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"evil\": \"yes\"}")
 	<-done
-	time.Sleep(20 * time.Millisecond)
+	untilLoud(t, x, at(srv, ca))
 	ex = sendTo(t, x, read(at(srv, ca)), &bearer{})
 	if wantCode(t, ex, ""); ex.Reused || string(ex.Body) != "{}" {
 		t.Errorf("reused %v, body %q", ex.Reused, ex.Body)
 	}
+}
+
+// untilLoud waits until what the server did has reached the one idle connection.
+func untilLoud(t *testing.T, x *Executor, to place) {
+	t.Helper()
+	l, err := x.laneFor("bot", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Until(t, "what the server did to the idle connection", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.idle) == 1 && !quiet(l.idle[0].raw.Conn)
+	})
 }
 
 // An upstream that closes a reused connection after reading: nothing is ever
