@@ -90,3 +90,20 @@ func (s *Set) KeySetDigest(name string) string {
 	}
 	return ""
 }
+
+// LoadOne reads one contract folder and the site file, and nothing of the other
+// contracts: the set holds this one only.
+func LoadOne(sitePath, dir string) (*Contract, *Set, Problems) {
+	s := loadSite(sitePath)
+	d := readContract(dir)
+	d.bind(s)
+	if problems := slices.Concat(s.f.Problems(), d.f.Problems()); len(problems) > 0 {
+		return nil, nil, problems.Sort()
+	}
+	set := &Set{
+		contracts: map[string]*Contract{d.c.action: d.c},
+		targets:   s.targets, identities: s.identities, lists: s.lists, keys: s.keys,
+	}
+	set.seal(s)
+	return d.c, set, nil
+}
