@@ -361,7 +361,7 @@ func (d *draft) pickSteps(n *strictyaml.Node, p *validate.PickSpec) {
 	if z := n.Get("null"); z != nil {
 		p.Null, _ = d.nullWord(z)
 	}
-	if p.Matches != "" {
+	if n.Get("matches") != nil {
 		for _, complaint := range validate.LintPattern(p.Matches) {
 			d.bad(n.Get("matches").Pos, "pattern", "", "%s", complaint)
 		}

@@ -115,7 +115,11 @@ func write(t *testing.T, site, contract string) (sitePath, dir string) {
 
 func load(t *testing.T, site, contract string) (*Set, Problems) {
 	t.Helper()
-	return LoadSet(write(t, site, contract))
+	set, ps := LoadSet(write(t, site, contract))
+	if len(ps) == 0 {
+		agrees(t, site, contract)
+	}
+	return set, ps
 }
 
 // mustLoad loads a set that is good.

@@ -59,9 +59,16 @@ func (f *File) Is(n *Node, kind Kind, what string) bool {
 	return true
 }
 
+// Watch calls seen with the keys of every mapping that Map checks from now on.
+// Tests hold the published schemas against what the readers take.
+func (f *File) Watch(seen func(what string, keys []string)) { f.watch = seen }
+
 // Map checks that n is a mapping with no other keys than allowed, and reports
 // each unknown key with the nearest known one.
 func (f *File) Map(n *Node, what string, allowed ...string) bool {
+	if f.watch != nil {
+		f.watch(what, allowed)
+	}
 	if !f.Is(n, Mapping, what) {
 		return false
 	}

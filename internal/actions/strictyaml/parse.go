@@ -56,6 +56,7 @@ type File struct {
 	limits   Limits
 	nodes    int
 	problems Problems
+	watch    func(what string, keys []string) // nil: nobody looks
 }
 
 // Parse reads data, which came from the file called name. The result is never
