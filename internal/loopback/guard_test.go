@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chatelaine/internal/testkit"
 )
 
 // serveTCP runs a guarded listener on a free loopback port and returns it.
@@ -43,12 +45,12 @@ var echoPeer = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 // exchange writes raw bytes and returns the status line and the body.
 func exchange(t *testing.T, addr net.Addr, raw string) (string, string) {
 	t.Helper()
-	c, err := net.DialTimeout(addr.Network(), addr.String(), time.Second)
+	c, err := net.DialTimeout(addr.Network(), addr.String(), testkit.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := io.WriteString(c, raw); err != nil {
 		return "write: " + err.Error(), ""
 	}
@@ -143,13 +145,9 @@ func TestSlowHeaderIsCut(t *testing.T) {
 	}
 	defer c.Close()
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: ")
-	_ = c.SetReadDeadline(time.Now().Add(ReadHeaderLimit + 5*time.Second))
-	begin := time.Now()
+	_ = c.SetReadDeadline(time.Now().Add(ReadHeaderLimit + testkit.Patience))
 	if _, err := io.ReadAll(c); err != nil {
 		t.Fatalf("the connection was not closed: %v", err)
-	}
-	if took := time.Since(begin); took > ReadHeaderLimit+4*time.Second {
-		t.Fatalf("closed only after %s", took)
 	}
 }
 
@@ -167,8 +165,8 @@ func TestConnectionsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		open = append(open, c)
+		keepOpen(t, c, addr) // accepted, and not cut for a header that does not come
 	}
-	time.Sleep(100 * time.Millisecond) // all of them accepted
 	if line, _ := exchange(t, addr, fmt.Sprintf("GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", addr)); line != "closed" && !strings.HasPrefix(line, "write") {
 		t.Fatalf("one more than %d was answered: %s", ConnectionsPerUID, line)
 	}
@@ -176,14 +174,30 @@ func TestConnectionsAreCounted(t *testing.T) {
 		_ = c.Close()
 	}
 	open = nil
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	testkit.Until(t, "the places to be given back", func() bool {
 		line, _ := exchange(t, addr, fmt.Sprintf("GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", addr))
-		if strings.HasPrefix(line, "HTTP/1.1 200") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("places are not given back: %s", line)
-		}
+		return strings.HasPrefix(line, "HTTP/1.1 200")
+	})
+}
+
+// keepOpen makes one request on a connection, reads the whole answer and leaves
+// the connection open.
+func keepOpen(t *testing.T, c net.Conn, addr net.Addr) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, "http://"+addr.String()+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := req.Write(c); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, %v", resp.StatusCode, err)
 	}
 }
 
@@ -197,7 +211,8 @@ func TestPeerOfTCPIsItsUser(t *testing.T) {
 }
 
 func TestPortHeldOnOneLoopback(t *testing.T) {
-	six, err := net.Listen("tcp6", "[::1]:0")
+	port := testkit.FreePort(t)
+	six, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", port))
 	if err != nil { // no ::1 here: then 127.0.0.1 alone is held, and enough
 		lns, err := ListenTCP(t.Context(), 0)
 		if err != nil || len(lns) != 1 {
@@ -207,7 +222,6 @@ func TestPortHeldOnOneLoopback(t *testing.T) {
 		return
 	}
 	defer six.Close()
-	port := six.Addr().(*net.TCPAddr).Port
 	lns, err := ListenTCP(t.Context(), port)
 	if err == nil {
 		for _, ln := range lns {
@@ -250,7 +264,7 @@ func TestUnixSocket(t *testing.T) {
 	if _, err := ListenUnix(path, 0o600, -1); err == nil || !strings.Contains(err.Error(), "another daemon") {
 		t.Errorf("a served socket was replaced: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
