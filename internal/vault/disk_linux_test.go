@@ -55,14 +55,17 @@ func init() {
 	}
 }
 
+// errNoMounts is what a child ends with where this machine lets it mount nothing.
+var errNoMounts = errors.New("no right to mount")
+
 // onMount runs f with a vault on a small file system of its own.
 func onMount(dir string, f func(path string, v *Vault) error) error {
 	// Without this a machine with shared mounts would see them.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("private mounts: %w", err)
+		return fmt.Errorf("%w: private mounts: %w", errNoMounts, err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		return fmt.Errorf("mount: %w", err)
+		return fmt.Errorf("%w: tmpfs: %w", errNoMounts, err)
 	}
 	return withVault(filepath.Join(dir, "vault"), f)
 }
@@ -143,10 +146,12 @@ func fill(path string) error {
 	}
 }
 
-// TestFailedSaves runs each case in a mount namespace of its own, as the root
-// of a user namespace where the user is not root already.
+// TestFailedSaves runs each case in a process of its own. Those of a file system
+// get a mount namespace, as the root of a user namespace where the user is not
+// root already. Where the machine allows neither, the limit on a file's size
+// alone makes a save fail, and the log says so.
 func TestFailedSaves(t *testing.T) {
-	for _, name := range []string{"full disk", "read-only folder", "file too large"} {
+	for _, name := range []string{"full disk", "read-only folder"} {
 		cmd := child(t, name, os.Environ(), t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 		if uid := os.Getuid(); uid != 0 {
@@ -154,8 +159,15 @@ func TestFailedSaves(t *testing.T) {
 			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
 			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 		}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		switch {
+		case cmd.Process == nil && err != nil, bytes.Contains(out, []byte(errNoMounts.Error())):
+			t.Logf("%s is not tried: this machine lets nobody here mount anything (%v %s)", name, err, out)
+		case err != nil:
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
+	}
+	if out, err := child(t, "file too large", os.Environ(), t.TempDir()).CombinedOutput(); err != nil {
+		t.Errorf("file too large: %v: %s", err, out)
 	}
 }

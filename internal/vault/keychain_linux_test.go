@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"chatelaine/internal/testkit"
 )
 
 // The keychain library keeps one bus connection a process, so that each case
@@ -31,11 +33,11 @@ type session struct {
 	env           []string
 }
 
-// newSession starts a bus. Its folder's name is short: a socket's path has at
-// most 107 bytes.
+// newSession starts a bus. Its folder is short, whatever TMPDIR says: a socket's
+// path has at most 107 bytes.
 func newSession(t *testing.T) session {
 	t.Helper()
-	home, err := os.MkdirTemp("", "ks")
+	home, err := os.MkdirTemp("/tmp", "ks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +72,7 @@ func (s session) start(t *testing.T, input, name string, args ...string) {
 
 func (s session) await(t *testing.T, what string, ready func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ready(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not start", what)
-		}
-	}
+	testkit.Until(t, what, ready)
 }
 
 // connect is a second client on the bus.
@@ -129,6 +127,10 @@ func (s session) run(t *testing.T, name string, args ...string) []string {
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
+// answersIn is the time-out where somebody answers, or it is plain that nobody
+// will: far more than it takes.
+const answersIn = "1m"
+
 func init() {
 	children["keychain"] = playKeychain
 	children["keychain vault"] = playVault
@@ -156,7 +158,7 @@ func playKeychain(args []string) error {
 		case "delete":
 			err = k.Delete(ctx, name)
 		}
-		if took := time.Since(start); took > timeout+2*time.Second {
+		if took := time.Since(start); took > timeout+time.Minute { // the library itself waits for ever
 			return fmt.Errorf("%s took %s", op, took)
 		}
 		fmt.Println(classOf(err), fmt.Sprintf("%q", b), err)
@@ -198,7 +200,7 @@ func TestKeychainPresent(t *testing.T) {
 	s := newSession(t)
 	s.keyring(t, "pw")
 	fits := strings.Repeat("x", maxKeychainItem/4*3)
-	wantLines(t, s.run(t, "keychain", "10s",
+	wantLines(t, s.run(t, "keychain", answersIn,
 		"get a", "delete a", "put a one", "get a", "put a \xff\xfe-bytes", "get a", "put b two", "get b", "delete a", "get a", "get b",
 		"put c "+fits, "put c "+fits+"x"),
 		"absent", "absent", "done", `done "one"`, "done", `done "\xff\xfe-bytes"`, "done", `done "two"`, "done", "absent", `done "two"`,
@@ -208,26 +210,26 @@ func TestKeychainPresent(t *testing.T) {
 func TestKeychainLocked(t *testing.T) {
 	s := newSession(t)
 	conn := s.keyring(t, "pw")
-	wantLines(t, s.run(t, "keychain", "10s", "put a one"), "done")
+	wantLines(t, s.run(t, "keychain", answersIn, "put a one"), "done")
 	s.lock(t, conn)
-	wantLines(t, s.run(t, "keychain", "10s", "get a", "put a two", "delete a"), "locked unlock", "locked unlock", "locked unlock")
+	wantLines(t, s.run(t, "keychain", answersIn, "get a", "put a two", "delete a"), "locked unlock", "locked unlock", "locked unlock")
 }
 
 func TestKeychainNeverMade(t *testing.T) {
 	s := newSession(t)
 	s.keyring(t, "")
-	wantLines(t, s.run(t, "keychain", "10s", "get a", "put a one"), "locked keyring", "locked keyring")
+	wantLines(t, s.run(t, "keychain", answersIn, "get a", "put a one"), "locked keyring", "locked keyring")
 }
 
 func TestKeychainWithoutAService(t *testing.T) {
 	s := newSession(t)
-	wantLines(t, s.run(t, "keychain", "10s", "get a"), "unavailable org.freedesktop.secrets")
+	wantLines(t, s.run(t, "keychain", answersIn, "get a"), "unavailable org.freedesktop.secrets")
 }
 
 func TestKeychainAddressThatIsStale(t *testing.T) {
 	s := newSession(t)
 	s.env = append(s.env, "DBUS_SESSION_BUS_ADDRESS=unix:path="+s.home+"/gone")
-	wantLines(t, s.run(t, "keychain", "10s", "get a", "put a one"), "unavailable cannot be reached", "unavailable cannot be reached")
+	wantLines(t, s.run(t, "keychain", answersIn, "get a", "put a one"), "unavailable cannot be reached", "unavailable cannot be reached")
 }
 
 func TestKeychainBusThatIsSilent(t *testing.T) {
@@ -311,7 +313,7 @@ func TestKeychainWithoutABus(t *testing.T) {
 			continue // this machine has a session bus; TestBusAddress has the case
 		}
 		s.env = append(s.env, "DBUS_SESSION_BUS_ADDRESS="+address)
-		wantLines(t, s.run(t, "keychain", "10s", "get a", "put a one"), "unavailable session bus", "unavailable session bus")
+		wantLines(t, s.run(t, "keychain", answersIn, "get a", "put a one"), "unavailable session bus", "unavailable session bus")
 	}
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("a program was started")
@@ -344,7 +346,7 @@ func TestBusAddress(t *testing.T) {
 // keychain gets ciphertext.
 func playVault(args []string) error {
 	o := cheap
-	o.Backend = Keychain("chatelaine test", 10*time.Second)
+	o.Backend = Keychain("chatelaine test", time.Minute)
 	ctx := context.Background()
 	v, err := Create(args[0], sec(goodPass), o)
 	if err != nil {
