@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) contractTestCmd() *cobra.Command {
-	var asJSON, verbose bool
+	var asJSON, verbose, mutate bool
 	var f contractFiles
 	var parallel int
 	cmd := &cobra.Command{
@@ -29,11 +29,12 @@ daemon and no secret. It ends with 1 where a fixture fails.`,
 			if parallel < 0 || parallel > 256 {
 				return usage("--parallel must lie between 0 and 256")
 			}
-			return a.testContracts(cmd.Context(), contracttest.Options{Site: f.site, Contracts: f.contracts, Actions: args, Parallel: parallel}, verbose, asJSON)
+			return a.testContracts(cmd.Context(), contracttest.Options{Site: f.site, Contracts: f.contracts, Actions: args, Parallel: parallel, Mutate: mutate}, verbose, asJSON)
 		}),
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&parallel, "parallel", 0, "fixtures at once, 0 for one a processor")
+	cmd.Flags().BoolVar(&mutate, "mutate", false, "also make the near-misses of every accepted answer, and report those that are taken")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the fixtures that passed")
 	jsonFlag(cmd, &asJSON)
 	return cmd
@@ -73,6 +74,8 @@ func (a *app) testContracts(ctx context.Context, o contracttest.Options, verbose
 		return refused("no fixture was played")
 	case failed > 0:
 		return refused(fmt.Sprintf("%d of %s failed", failed, plural(len(rep.Cases), "fixture", "fixtures")))
+	case rep.Holes() > 0:
+		return refused(plural(rep.Holes(), "hole", "holes") + " in what the contracts take")
 	}
 	return nil
 }
@@ -101,6 +104,31 @@ func (a *app) writeCases(rep contracttest.Report, verbose bool) {
 		rows = append(rows, row{c(action), c(fmt.Sprintf("%d of %d", passed[action], countCases(rep)[action]))})
 	}
 	a.table([]string{"action", "fixtures passed"}, rows)
+	a.writeMutations(rep)
+}
+
+// writeMutations tells every hole with its way out, and what became of the
+// near-misses of each contract.
+func (a *app) writeMutations(rep contracttest.Report) {
+	if len(rep.Mutations) == 0 {
+		return
+	}
+	var rows []row
+	for _, m := range rep.Mutations {
+		for _, h := range m.Holes {
+			fmt.Fprintf(a.out, "%s  %s:%d  %s: %s at %s\n", a.paint(bad, "HOLE"), printable(h.Contract), h.Line, printable(h.Row), h.Kind, printable(orWhole(h.Place)))
+			fmt.Fprintf(a.out, "      %s\n      there   %s\n      in      %s\n      way out %s\n", printable(h.Why), printable(h.Value), printable(h.File), printable(h.WayOut))
+		}
+		rows = append(rows, row{c(m.Action), c(fmt.Sprint(m.Made)), c(fmt.Sprint(m.Refused + m.Failed)), c(fmt.Sprint(m.Same)), c(fmt.Sprint(m.Allowed)), c(fmt.Sprint(len(m.Holes)))})
+	}
+	a.table([]string{"action", "near-misses", "refused", "same answer", "written out", "holes"}, rows)
+}
+
+func orWhole(place string) string {
+	if place == "" {
+		return "the whole answer"
+	}
+	return place
 }
 
 func countCases(rep contracttest.Report) map[string]int {

@@ -108,7 +108,10 @@ func (c *comparison) script() {
 	if c.g.extra > 0 {
 		c.differ("answers", "one for each request", fmt.Sprintf("%d requests beyond the last answer", c.g.extra))
 	}
-	if c.g.unused > 0 {
+	for _, s := range c.g.strays {
+		c.differ("answers", "each for the step that is sent", s)
+	}
+	if c.g.unused > 0 && len(c.g.strays) == 0 {
 		c.differ("answers", "each asked for", fmt.Sprintf("%d that nobody asked for", c.g.unused))
 	}
 	if c.g.target == nil {
@@ -162,7 +165,11 @@ func (c *comparison) sent(want []sent) {
 		c.differ("sent", requests(len(want)), requests(len(c.g.requests)))
 	}
 	for i := range min(len(want), len(c.g.requests)) {
-		c.request(fmt.Sprintf("sent[%d]", i), want[i], c.g.requests[i])
+		what := fmt.Sprintf("sent[%d]", i)
+		if i < len(c.g.steps) && want[i].step != c.g.steps[i] {
+			c.differ(what+".step", want[i].step, c.g.steps[i])
+		}
+		c.request(what, want[i], c.g.requests[i])
 	}
 }
 
@@ -257,3 +264,5 @@ func (c *comparison) body(what string, w body, r upstream.Request) {
 		}
 	}
 }
+
+func joined(words []string) string { return strings.Join(words, ", ") }

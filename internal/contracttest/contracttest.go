@@ -24,6 +24,7 @@ type Options struct {
 	Contracts string   // the folder of contract folders
 	Actions   []string // only these; none means all
 	Parallel  int      // fixtures at once; 0 means one a processor
+	Mutate    bool     // also make the near-misses of every accepted answer
 }
 
 // Run plays the fixtures. The error is for what kept them from being played:
@@ -48,20 +49,34 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	p := player{set: set, trust: t, signers: signers}
-	cases := make([]Case, len(fixtures))
-	group, ctx := errgroup.WithContext(ctx)
+	p := player{set: set, trust: t, signers: signers, outlines: map[string]*outline{}}
+	for _, fx := range fixtures {
+		if c, ok := set.Contract(fx.action); ok && p.outlines[fx.action] == nil {
+			if p.outlines[fx.action], err = readOutline(c); err != nil {
+				return Report{}, err
+			}
+		}
+	}
+	cases, all := make([]Case, len(fixtures)), make([]played, len(fixtures))
+	group, during := errgroup.WithContext(ctx)
 	group.SetLimit(parallel(o.Parallel))
 	for i, fx := range fixtures {
 		group.Go(func() (err error) {
-			cases[i], err = p.run(ctx, fx)
+			cases[i], all[i], err = p.run(during, fx)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
-	return Report{Cases: cases, Took: time.Since(start)}, nil
+	rep := Report{Cases: cases}
+	if o.Mutate {
+		if rep.Mutations, err = p.mutateAll(ctx, all, o.Parallel); err != nil {
+			return Report{}, err
+		}
+	}
+	rep.Took = time.Since(start)
+	return rep, nil
 }
 
 func parallel(n int) int {
@@ -93,15 +108,22 @@ func gather(set *actions.Set, o Options) ([]fixture, error) {
 	return out, nil
 }
 
+// played is a fixture with the answers that its call met.
+type played struct {
+	fx    fixture
+	ok    bool
+	trace []provedAnswer
+}
+
 // run plays one fixture and compares.
-func (p player) run(ctx context.Context, fx fixture) (Case, error) {
+func (p player) run(ctx context.Context, fx fixture) (Case, played, error) {
 	start := time.Now()
 	g, err := p.play(ctx, fx)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return Case{}, fmt.Errorf("%s: %w", fx.file, err)
+		return Case{}, played{}, fmt.Errorf("%s: %w", fx.file, err)
 	}
 	c := Case{
 		Action: fx.action, Fixture: fx.name, File: fx.file, Layer: g.layer(),
@@ -112,7 +134,11 @@ func (p player) run(ctx context.Context, fx fixture) (Case, error) {
 	c.OK = len(c.Diffs) == 0
 	c.Reason = reason(g)
 	c.Took = time.Since(start)
-	return c, nil
+	contract, _ := p.set.Contract(fx.action)
+	for i, a := range g.trace {
+		g.trace[i].known = knownTexts(p.outlines[fx.action], contract, fx.input, a.scope)
+	}
+	return c, played{fx, c.OK, g.trace}, nil
 }
 
 // reason is the operator's words for a refusal, without the planted secret.

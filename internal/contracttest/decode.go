@@ -19,6 +19,7 @@ type decoder struct {
 	f      *strictyaml.File
 	dir    string
 	bodies map[string]bool // files of body_file, by their path
+	steps  []string        // the steps that the contract has
 }
 
 // sshKeys belong to steps that this release does not play.
@@ -49,11 +50,10 @@ func (d decoder) fixture(fx *fixture) {
 		items = items[:maxAnswers]
 	}
 	for i, n := range items {
-		a := d.answer(n)
-		if a.repeat && i < len(items)-1 {
-			d.f.Report(n.Pos, "unreachable", "put it last", "nothing comes after an answer that is repeated")
+		fx.answers = append(fx.answers, d.answer(n))
+		if i > 0 && fx.answers[i-1].repeat && fx.answers[i-1].step == fx.answers[i].step {
+			d.f.Report(items[i-1].Pos, "unreachable", "put it behind the others of its step", "nothing of the same step comes after an answer that is repeated")
 		}
-		fx.answers = append(fx.answers, a)
 	}
 	d.want(d.f.Require(root, "a fixture", "want"), &fx.want)
 }
@@ -90,7 +90,7 @@ func (d decoder) answer(n *strictyaml.Node) answer {
 	if d.ssh(n) || !d.f.Map(n, "an answer", "step", "status", "headers", "body", "body_file", "jws", "close", "delay", "repeat") {
 		return a
 	}
-	d.step(n, "an answer")
+	a.step = d.step(n, "an answer")
 	if s := n.Get("status"); s != nil {
 		v, _ := d.f.Whole(s, "status", 200, 599)
 		a.status = int(v)
@@ -128,14 +128,14 @@ func (d decoder) ssh(n *strictyaml.Node) bool {
 	return found
 }
 
-func (d decoder) step(n *strictyaml.Node, what string) {
+// step reads which step an answer or a request belongs to.
+func (d decoder) step(n *strictyaml.Node, what string) string {
 	s := d.f.Require(n, what, "step")
 	if s == nil {
-		return
+		return ""
 	}
-	if name, ok := d.f.Text(s, "step"); ok && name != "request" {
-		d.f.Report(s.Pos, "word", "", "the step %q is not played in this release; the one step is request", name)
-	}
+	name, _ := d.f.Word(s, "step", d.steps...)
+	return name
 }
 
 func (d decoder) body(n *strictyaml.Node, a *answer) {
@@ -242,7 +242,7 @@ func (d decoder) sent(n *strictyaml.Node) sent {
 	if d.ssh(n) || !d.f.Map(n, "an entry of sent", "step", "method", "path", "query", "headers", "json", "form", "text", "credential") {
 		return s
 	}
-	d.step(n, "an entry of sent")
+	s.step = d.step(n, "an entry of sent")
 	s.method, _ = d.f.Text(d.f.Require(n, "an entry of sent", "method"), "method")
 	s.path, _ = d.f.Text(d.f.Require(n, "an entry of sent", "path"), "path")
 	s.query = d.pairs(n.Get("query"), "query")

@@ -36,6 +36,7 @@ type fixture struct {
 
 // answer is one scripted answer of the remote system.
 type answer struct {
+	step    string
 	status  int
 	headers []upstream.Header
 	body    []byte
@@ -61,6 +62,7 @@ type want struct {
 
 // sent is one request as it must have left.
 type sent struct {
+	step         string
 	method, path string
 	query        map[string][]string
 	headers      []upstream.Header
@@ -91,7 +93,7 @@ func readFixtures(contracts string, c *actions.Contract) ([]fixture, actions.Pro
 	bodies := map[string]bool{}
 	told := map[string]actions.Problems{}
 	for _, path := range fixtureFiles(dir, entries) {
-		f, ps := readFixture(path, bodies)
+		f, ps := readFixture(path, c, bodies)
 		told[path] = ps
 		f.action = c.Action()
 		f.file = f.path
@@ -134,12 +136,12 @@ func kindOf(path string) string {
 }
 
 // readFixture reads one file and adds the files of its bodies to bodies.
-func readFixture(path string, bodies map[string]bool) (fixture, actions.Problems) {
+func readFixture(path string, c *actions.Contract, bodies map[string]bool) (fixture, actions.Problems) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fixture{path: path}, actions.Problems{{File: path, Rule: "file", Message: "the file cannot be read: " + err.Error()}}
 	}
-	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path), bodies: bodies}
+	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path), bodies: bodies, steps: stepNames(c)}
 	fx := fixture{path: path}
 	if kindOf(path) == "" {
 		d.f.ReportFile("fixture-kind", "rename it", "a fixture's file name begins with its kind: %s", strings.Join(kinds, ", "))
@@ -148,4 +150,16 @@ func readFixture(path string, bodies map[string]bool) (fixture, actions.Problems
 		d.fixture(&fx)
 	}
 	return fx, d.f.Problems()
+}
+
+// stepNames are the words that step may be in a contract's fixtures.
+func stepNames(c *actions.Contract) []string {
+	out := append(c.Lookups(), "request")
+	if _, polls := c.Poll(); polls {
+		out = append(out, "poll")
+	}
+	if c.HasReconcile() {
+		out = append(out, "reconcile")
+	}
+	return out
 }

@@ -24,8 +24,9 @@ input: {id: a7}
 colour: blue
 answers:
   - {step: request, status: 99}
-  - {step: poll, status: 200, repeat: true}
+  - {step: poll, status: 200}
   - {step: request, exit: 0, stdout: x}
+  - {step: request, status: 200, repeat: true}
   - {step: request, status: 200, body: x, body_file: y}
   - {step: request}
 want: {ok: maybe, code: NOT_FOUND, layer: sky}
@@ -54,8 +55,8 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 		"rejected-x.yaml: a fixture's file name begins with its kind",
 		`failure-keys.yaml: a fixture has no key "colour"`,
 		"failure-keys.yaml: status must be a whole number from 200 to 599",
-		`failure-keys.yaml: the step "poll" is not played`,
-		"failure-keys.yaml: nothing comes after an answer that is repeated",
+		`failure-keys.yaml: step cannot be "poll"`,
+		"failure-keys.yaml: nothing of the same step comes after an answer that is repeated",
 		`failure-keys.yaml: "exit" belongs to a step over SSH`,
 		`failure-keys.yaml: "stdout" belongs to a step over SSH`,
 		"failure-keys.yaml: body stands beside body_file",
@@ -189,7 +190,7 @@ func FuzzFixture(f *testing.F) {
 	f.Add("{\"name\": \"n\", \"want\": 3, \"answers\": {}}")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
-		d := decoder{f: strictyaml.Parse("f.yaml", []byte(text), strictyaml.Limits{}), dir: dir}
+		d := decoder{f: strictyaml.Parse("f.yaml", []byte(text), strictyaml.Limits{}), dir: dir, steps: []string{"request"}}
 		var fx fixture
 		if d.f.Root() != nil {
 			d.fixture(&fx)

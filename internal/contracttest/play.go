@@ -8,13 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/contracttest/planted"
 	"chatelaine/internal/contracttest/upstream"
-	"chatelaine/internal/executor"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/validate"
 )
@@ -24,12 +21,16 @@ type got struct {
 	ok        bool
 	data      map[string]any
 	display   map[string]any
+	captured  map[string]any
 	fault     *fault.Error
 	rejection *validate.Rejection
 	requests  []upstream.Request
+	steps     []string // the step of each request
 	wanted    []string // addresses that were to be dialled
 	unused    int      // answers that nobody asked for
 	extra     int      // requests that had no answer
+	strays    []string // requests of another step than the answer's
+	trace     []provedAnswer
 	cred      credential
 	target    *actions.Target
 }
@@ -50,21 +51,18 @@ func (g got) layer() string {
 
 // player plays the fixtures of one set.
 type player struct {
-	set     *actions.Set
-	trust   *trust
-	signers *signers
+	set      *actions.Set
+	trust    *trust
+	signers  *signers
+	outlines map[string]*outline // by action
 }
 
 // play performs a fixture as if it were approved. The error is for what is not
 // the fixture's doing.
 func (p player) play(ctx context.Context, fx fixture) (got, error) {
-	plan, target, err := p.plan(fx)
+	looking, target, err := p.begin(fx)
 	if err != nil {
-		coded, ok := errors.AsType[*fault.Error](err)
-		if !ok {
-			return got{}, err
-		}
-		return got{fault: coded, unused: len(fx.answers)}, nil
+		return refusedCall(err, fx)
 	}
 	spec, ok := p.set.Identity(target.Identity())
 	if !ok {
@@ -75,44 +73,59 @@ func (p player) play(ctx context.Context, fx fixture) (got, error) {
 	if err != nil {
 		return got{}, err
 	}
-	r, err := newRemote(p.trust, target, answers, secret, plan.Contract().Timeout())
+	c, _ := p.set.Contract(fx.action)
+	r, err := newRemote(p.trust, target, answers, secret, c.Timeout())
 	if err != nil {
 		return got{}, err
 	}
-	g := got{cred: credential{secret, spec, target}, target: target}
-	p.attempts(ctx, &g, r, plan, fx.now)
+	t := turn{player: p, fx: fx, c: c, r: r, g: got{cred: credential{secret, spec, target}, target: target}}
+	t.call(ctx, looking)
 	r.close() // so that nothing arrives any more
-	g.requests, g.wanted, g.extra = r.srv.Requests(), r.dialled, r.extra
-	g.unused = max(0, len(fx.answers)-r.asked)
+	g := t.g
+	g.requests, g.steps, g.wanted, g.extra, g.strays = r.srv.Requests(), r.steps, r.dialled, r.extra, r.strays
+	g.unused = r.left()
 	return g, nil
 }
 
-// plan goes the way of a call up to its frozen plan.
-func (p player) plan(fx fixture) (actions.Plan, *actions.Target, error) {
+// refusedCall is the end of a call that was refused before anything was sent.
+func refusedCall(err error, fx fixture) (got, error) {
+	coded, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return got{}, err
+	}
+	return got{fault: coded, unused: len(fx.answers)}, nil
+}
+
+// begin goes the way of a call up to its lookups.
+func (p player) begin(fx fixture) (actions.Looking, *actions.Target, error) {
 	c, ok := p.set.Contract(fx.action)
 	if !ok {
-		return actions.Plan{}, nil, fmt.Errorf("no contract %s", fx.action)
+		return actions.Looking{}, nil, fmt.Errorf("no contract %s", fx.action)
 	}
 	text, err := json.Marshal(fx.input)
 	if err != nil {
-		return actions.Plan{}, nil, err
+		return actions.Looking{}, nil, err
 	}
 	doc, err := validate.Parse(text, validate.CallerLimits())
 	if err != nil {
-		return actions.Plan{}, nil, fault.Invalid(err)
+		return actions.Looking{}, nil, fault.Invalid(err)
 	}
 	in, err := c.ParseInput(doc)
 	if err != nil {
-		return actions.Plan{}, nil, err
+		return actions.Looking{}, nil, err
 	}
 	route, err := p.set.Resolve(c, in)
 	if err != nil {
-		return actions.Plan{}, nil, err
+		return actions.Looking{}, nil, err
 	}
 	id := actions.IdentityFact{Name: route.Target().Identity(), Generation: 1}
 	facts := actions.CallFacts{CallID: orRandom("act_", fx.callID), IdempotencyKey: orRandom("", fx.idempotencyKey), Now: fx.now}
-	plan, err := actions.Freeze(c, route, in, id, facts)
-	return plan, route.Target(), err
+	looking, err := actions.Begin(c, route, in, id, facts)
+	if err == nil && len(c.Lookups()) == 0 {
+		// What cannot be frozen is refused before anything is listening.
+		_, err = looking.Freeze()
+	}
+	return looking, route.Target(), err
 }
 
 func orRandom(prefix, fixed string) string {
@@ -124,70 +137,8 @@ func orRandom(prefix, fixed string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// attempts sends once, and again as the contract's retry says; waits take no
-// time. Once an attempt of a change may have happened, only a success says
-// otherwise.
-func (p player) attempts(ctx context.Context, g *got, r *remote, plan actions.Plan, now time.Time) {
-	c := plan.Contract()
-	unknown := false
-	executor.RetryAtOnce(ctx, c.Retry(), func(int) (fault.Code, time.Duration, bool) {
-		after := p.attempt(ctx, g, r, plan, now)
-		code := fault.Code(g.code())
-		unknown = unknown || c.Effect() != actions.Read && code == fault.OutcomeUnknown
-		return code, after, code != ""
-	})
-	if unknown && g.fault != nil && g.fault.Code() != fault.OutcomeUnknown {
-		g.fault, g.rejection = fault.New(fault.OutcomeUnknown, g.fault), nil
-	}
-}
-
-// attempt sends once and proves the answer.
-func (p player) attempt(ctx context.Context, g *got, r *remote, plan actions.Plan, now time.Time) (after time.Duration) {
-	g.ok, g.data, g.display, g.fault, g.rejection = false, nil, nil, nil, nil
-	req, err := plan.Request(now)
-	if err != nil {
-		g.fault = fault.From(err)
-		return 0
-	}
-	ex := r.exec.Send(ctx, g.target.Identity(), req, g.cred)
-	layer, rule, refused := ex.Rejected()
-	switch found := g.cred.echoed(ex); {
-	case len(found) > 0:
-		g.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-answer", Message: "the answer holds the credential (" + strings.Join(found, ", ") + ")", Status: ex.Status})
-	case refused:
-		g.reject(&validate.Rejection{Layer: layer, Rule: rule, Message: ex.Err.Error(), Status: ex.Status})
-	case ex.Err != nil:
-		g.fault = ex.Err
-	default:
-		after = g.prove(plan, plan.Reader().DangerouslyWithKeys(p.signers.sets), ex, now)
-	}
-	return after
-}
-
 func (g *got) reject(r *validate.Rejection) {
 	g.rejection, g.fault = r, fault.New(fault.InvalidResponse, r)
-}
-
-// prove reads the answer with the contract's reader.
-func (g *got) prove(plan actions.Plan, reader *validate.Reader, ex executor.Exchange, now time.Time) time.Duration {
-	raw := validate.Raw{Status: ex.Status, Header: ex.Header, Trailer: ex.Trailer, Body: ex.Body}
-	proved, rejection := reader.Prove(raw, plan.Scope(now), now)
-	if rejection != nil {
-		g.reject(rejection)
-		return 0
-	}
-	if proved.OK() {
-		g.succeed(plan.Contract(), proved)
-		return 0
-	}
-	code, _ := proved.Failure()
-	if own, ok := plan.Contract().OwnCode(code); ok {
-		g.fault = fault.Own(fault.Code(code), own.Message, own.Retryable, errors.New("the answer matched "+proved.Row()))
-	} else {
-		g.fault = fault.Newf(fault.Code(code), "the answer matched %s", proved.Row())
-	}
-	after, _ := validate.RetryAfter(ex.Header, now)
-	return after
 }
 
 // succeed checks what would leave against the schema that the action publishes.

@@ -29,9 +29,13 @@ type remote struct {
 
 	mu      sync.Mutex // guards the rest
 	answers []answer
-	asked   int      // requests answered or left unanswered
+	next    int      // the answer that comes now
+	used    bool     // it was given before: it is one that is repeated
+	step    string   // the step that is being sent
+	steps   []string // the step of each request that came
 	dialled []string // addresses that the executor wanted
 	extra   int      // requests beyond the last answer
+	strays  []string // requests for which the script has another step's answer
 }
 
 // trust is the authority of a run and the certificates it has made.
@@ -113,22 +117,56 @@ func silent(answers []answer, limit time.Duration) bool {
 	return false
 }
 
-// script gives the answers in order; the last one again and again where it
-// says so, and no answer beyond it.
+// begin says which step is sent now.
+func (r *remote) begin(step string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.step = step
+}
+
+// exhausted says whether a request has come that the script has no answer for.
+func (r *remote) exhausted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.extra > 0 || len(r.strays) > 0
+}
+
+// left counts the answers that nobody asked for.
+func (r *remote) left() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.answers) - r.next
+	if r.used && n > 0 {
+		n--
+	}
+	return n
+}
+
+// script gives the answers in order, each to a request of its own step; one
+// that is repeated as long as that step is sent, and none beyond the last.
 func (r *remote) script(limit time.Duration) upstream.Script {
 	return func(upstream.Request) upstream.Answer {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		n := r.asked
-		r.asked++
-		if n >= len(r.answers) {
-			if len(r.answers) == 0 || !r.answers[len(r.answers)-1].repeat {
-				r.extra++
-				return upstream.Answer{Close: upstream.BeforeAnswer}
-			}
-			n = len(r.answers) - 1
+		r.steps = append(r.steps, r.step)
+		if r.used && r.answers[r.next].step != r.step {
+			r.next, r.used = r.next+1, false
 		}
-		return r.render(r.answers[n], limit)
+		if r.next >= len(r.answers) {
+			r.extra++
+			return upstream.Answer{Close: upstream.BeforeAnswer}
+		}
+		a := r.answers[r.next]
+		if a.step != r.step {
+			r.strays = append(r.strays, fmt.Sprintf("answers[%d] is for the step %s, and %s was sent", r.next, a.step, r.step))
+			return upstream.Answer{Close: upstream.BeforeAnswer}
+		}
+		if a.repeat {
+			r.used = true
+		} else {
+			r.next++
+		}
+		return r.render(a, limit)
 	}
 }
 

@@ -33,8 +33,9 @@ type Diff struct {
 // Report is what a run found. It holds no credential: the planted ones are
 // made for the run and masked where they would show.
 type Report struct {
-	Cases []Case        `json:"cases"`
-	Took  time.Duration `json:"took_ns"`
+	Cases     []Case        `json:"cases"`
+	Mutations []Mutation    `json:"mutations,omitempty"` // by action; only where asked for
+	Took      time.Duration `json:"took_ns"`
 }
 
 // OK says whether every fixture played as it says, and there was one.
@@ -54,6 +55,16 @@ func (r Report) Failed() int {
 		if !c.OK {
 			n++
 		}
+	}
+	return n
+}
+
+// Holes counts the near-misses that a contract took though nothing in it says
+// so.
+func (r Report) Holes() int {
+	n := 0
+	for _, m := range r.Mutations {
+		n += len(m.Holes)
 	}
 	return n
 }
