@@ -1,0 +1,27 @@
+package contracts_test
+
+import (
+	"testing"
+
+	"chatelaine/internal/contracttest"
+)
+
+// Every near-miss of every accepted answer is refused, or is another answer
+// that the contract's author wrote out.
+func TestShippedContractsHaveNoHole(t *testing.T) {
+	report, err := contracttest.Run(t.Context(), contracttest.Options{Site: siteFile, Contracts: ".", Mutate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Mutations) != len(shipped) {
+		t.Errorf("near-misses of %d contracts, %d are shipped", len(report.Mutations), len(shipped))
+	}
+	for _, m := range report.Mutations {
+		if m.Answers == 0 || m.Refused == 0 || m.Capped {
+			t.Errorf("%s: %d answers, %d near-misses refused, cut short: %v", m.Action, m.Answers, m.Refused, m.Capped)
+		}
+		for _, h := range m.Holes {
+			t.Errorf("%s:%d: %s", h.Contract, h.Line, h)
+		}
+	}
+}
