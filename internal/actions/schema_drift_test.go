@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,93 +17,12 @@ import (
 
 	"chatelaine/internal/actions/formatschema"
 	"chatelaine/internal/actions/strictyaml"
+	"chatelaine/internal/testkit/slips"
 )
 
 // The published schemas and the loader say the same. A schema never refuses
 // what the loader takes; it refuses what the loader refuses wherever a schema
 // can say it; what only the loader can say is listed below by rule.
-
-// onlyLoader are the rules that no schema can say, each with the reason.
-var onlyLoader = map[string]string{
-	"ask-missing":             "the schema says it where the effects are written",
-	"action":                  "the folder's name",
-	"approval":                "placeholders of a sentence",
-	"body":                    "which media types fit which body",
-	"check":                   "paths of the result, and times",
-	"duplicate-key":           "a value has each key once",
-	"form":                    "keys inside each other",
-	"not-in-this-release":     "what later steps of this release's loader take",
-	"number":                  "the spelling of numbers in YAML",
-	"effect-method":           "the effect stands elsewhere in the file",
-	"exception":               "the rules of the lint",
-	"failure-code":            "the contract's own codes, and which row may give which",
-	"failures":                "the codes of the API",
-	"header":                  "the same header in another case",
-	"header-refused":          "names that a contract may not set, in any case",
-	"header-value":            "where a value comes from",
-	"idempotency":             "the header and the member that the daemon writes",
-	"identity":                "which headers carry a credential",
-	"identity-unknown":        "names of the same file",
-	"input":                   "required names that are no property",
-	"input-member":            "values of the caller under another's name",
-	"input-name":              "words in any case style",
-	"keys-unknown":            "names of the site file",
-	"once":                    "a sentence beside a broken one",
-	"outcome":                 "rows that depend on the method, the effect or one another",
-	"outcome-end":             "how a row ends depends on the effect and on whether there is a poll",
-	"outcome-overlap":         "rows beside each other",
-	"outcome-status":          "statuses that a change cannot have, and repeats across spellings",
-	"path":                    "the grammar of a template",
-	"path-folder":             "what an input may hold",
-	"path-input":              "what an input may hold",
-	"pattern":                 "the grammar of a pattern",
-	"pick":                    "equal values of a map",
-	"pick-input":              "where a value comes from",
-	"pick-missing":            "the members of the result",
-	"pick-unknown":            "the members of the result",
-	"query":                   "what a value is once it is built",
-	"range":                   "lengths of time",
-	"refused-member":          "names at any depth of a form",
-	"result-free-text":        "the proof of a schema",
-	"result-map":              "the proof of a schema",
-	"retry":                   "whether the change declares idempotency",
-	"route":                   "the inputs",
-	"route-case":              "every combination of the inputs",
-	"schema":                  "compilation",
-	"schema-empty":            "the proof of a schema",
-	"schema-open-object":      "the proof of a schema",
-	"schema-recursion":        "references",
-	"schema-ref":              "references",
-	"schema-untyped":          "the proof of a schema",
-	"schema-value":            "equal values",
-	"target-unknown":          "names of the site file",
-	"text":                    "control characters and spaces at the ends",
-	"text-body":               "what an input may hold",
-	"url":                     "the parts of a URL",
-	"address":                 "loopback and private addresses",
-	"ca":                      "other files",
-	"keys":                    "other files",
-	"value":                   "names in scope",
-	"value-optional":          "whether an input is required",
-	"value-path":              "the inputs, the target's constants and the lookups",
-	"value-time":              "what a value is",
-	"value-type":              "what a value is",
-	"capture":                 "what a captured value may hold",
-	"reconcile":               "what binds the row to the inputs",
-	"lookup":                  "names in scope",
-	"poll":                    "the effect stands elsewhere in the file",
-	"schema-pattern":          "the grammar of a pattern",
-	"schema-format":           "formats beside other keywords",
-	"schema-unbounded-array":  "the proof of a schema",
-	"schema-unbounded-number": "the proof of a schema",
-	"schema-unbounded-string": "the proof of a schema",
-}
-
-// onlyLoaderSays are sentences of rules that a schema can say elsewhere.
-var onlyLoaderSays = map[string]string{
-	"unknown-key a case": "the inputs that choose the target are the keys",
-	"missing-key a case": "the inputs that choose the target are the keys",
-}
 
 // onlyLoaderCan says whether no schema can refuse for this reason.
 func onlyLoaderCan(p Problem) bool {
@@ -152,11 +70,14 @@ func published(t testing.TB, name string) *jsonschema.Schema {
 // can read.
 func fitsSchema(t testing.TB, name, text string) error {
 	t.Helper()
-	root := strictyaml.Parse(name, []byte(text), strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}).Root()
-	if root == nil {
+	return fits(t, name, strictyaml.Parse(name, []byte(text), strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}))
+}
+
+func fits(t testing.TB, name string, f *strictyaml.File) error {
+	if f.Root() == nil {
 		return errors.New("not readable")
 	}
-	return published(t, name).Validate(root.Value())
+	return published(t, name).Validate(f.Root().Value())
 }
 
 // agrees holds a site file and a contract that the loader took against the
@@ -210,124 +131,77 @@ func driftDocs(t *testing.T, name string) []string {
 	return out
 }
 
-// reader gives the loader's problems with a text, and what it says it takes.
-type reader func(text string, watch func(string, []string)) Problems
-
-var readers = map[string]reader{
-	"contract": func(text string, watch func(string, []string)) Problems {
-		d := &draft{f: strictyaml.Parse("contract.yaml", []byte(text), strictyaml.Limits{}), c: &Contract{}, codeUses: map[string]bool{}}
-		d.f.Watch(watch)
+// readers give the loader's problems with a file.
+var readers = map[string]func(f *strictyaml.File) Problems{
+	"contract": func(f *strictyaml.File) Problems {
+		d := &draft{f: f, c: &Contract{}, codeUses: map[string]bool{}}
 		d.decode()
 		if len(d.f.Problems()) == 0 {
 			d.bind(nil)
 		}
 		return d.f.Problems()
 	},
-	"targets": func(text string, watch func(string, []string)) Problems {
-		f := strictyaml.Parse("targets.yaml", []byte(text), strictyaml.Limits{})
-		f.Watch(watch)
+	"targets": func(f *strictyaml.File) Problems {
 		return parseSite(f, filepath.Join("testdata", "schema")).f.Problems()
 	},
 }
 
-func ignore(string, []string) {}
-
-// mutant is a file with one slip, and where the slip is.
-type mutant struct {
-	at, text string
+func inFile(text string) *strictyaml.File {
+	return strictyaml.Parse("FILE", []byte(text), strictyaml.Limits{})
 }
 
-// wrong are values of every kind; one of them is wrong nearly everywhere.
-var wrong = []any{nil, true, false, json.Number("7"), json.Number("-1.5"), "zzz zzz", "", []any{}, []any{nil}, []any{"zzz"}, map[string]any{}, map[string]any{"zzz": "zzz"}}
-
-// slipsEach is how many of them are tried at one place without -slips; they go
-// round, so that all are tried somewhere.
-const slipsEach = 3
-
-// mutants makes every file that is one small slip away from a good one: a key
-// too much, a key too few, a value of another kind, a word that is none.
-func mutants(doc any) []mutant {
-	var out []mutant
-	emit := func(at string) {
-		b, err := json.Marshal(doc)
-		if err != nil {
-			panic(err)
-		}
-		out = append(out, mutant{at, string(b)})
-	}
-	var walk func(v any, set func(any), at string)
-	walk = func(v any, set func(any), at string) {
-		if set != nil {
-			for i, w := range wrong {
-				if !*allSlips && (i+len(out))%(len(wrong)/slipsEach) != 0 {
-					continue
-				}
-				set(w)
-				emit(fmt.Sprintf("%s = wrong[%d]", at, i))
-			}
-			if s, ok := v.(string); ok {
-				set(s + "z")
-				emit(at + " + z")
-			}
-			set(v)
-		}
-		switch v := v.(type) {
-		case map[string]any:
-			for _, k := range slices.Sorted(maps.Keys(v)) {
-				old := v[k]
-				delete(v, k)
-				emit(at + " without " + k)
-				v[k+"z"] = old
-				emit(at + ": " + k + "z")
-				delete(v, k+"z")
-				v[k] = old
-				walk(old, func(x any) { v[k] = x }, at+"/"+k)
-			}
-			v["zzz"] = "zzz"
-			emit(at + " with zzz")
-			delete(v, "zzz")
-		case []any:
-			for i := range v {
-				old := v[i]
-				walk(old, func(x any) { v[i] = x }, fmt.Sprintf("%s/%d", at, i))
-			}
-		}
-	}
-	walk(doc, nil, "")
-	return out
-}
+// slipsEach is how many wrong values are tried at one place without -slips; all
+// of them are tried somewhere.
+const slipsEach = 2
 
 func TestSchemasAndLoaderAgree(t *testing.T) {
 	for _, name := range []string{"contract", "targets"} {
-		used := map[string]int{}
-		total, refusedBoth := 0, 0
 		for i, text := range driftDocs(t, name) {
-			if ps := readers[name](text, ignore); len(ps) > 0 {
-				t.Fatalf("%s %d does not load:\n%s", name, i, ps.Error())
-			}
-			if err := fitsSchema(t, name, text); err != nil {
-				t.Fatalf("%s %d: %v", name, i, err)
-			}
-			doc := strictyaml.Parse(name, []byte(text), strictyaml.Limits{}).Root().Value()
-			for _, m := range mutants(doc) {
-				ps, err := readers[name](m.text, ignore), fitsSchema(t, name, m.text)
-				total++
-				switch {
-				case err != nil && len(ps) == 0:
-					t.Errorf("%s %d %s: the loader takes it, the schema does not: %v", name, i, m.at, err)
-				case err == nil && len(ps) > 0:
-					for _, p := range ps {
-						used[p.Rule]++
-						if !onlyLoaderCan(p) {
-							t.Errorf("%s %d %s: the loader refuses it, the schema does not: %s", name, i, m.at, told(Problems{p}))
-						}
-					}
-				case err != nil:
-					refusedBoth++
-				}
-			}
+			t.Run(fmt.Sprintf("%s %d", name, i), func(t *testing.T) {
+				t.Parallel()
+				agreeOnSlips(t, name, text)
+			})
 		}
-		t.Logf("%s: %d slips, %d refused by both; only the loader: %v", name, total, refusedBoth, used)
+	}
+}
+
+func agreeOnSlips(t *testing.T, name, text string) {
+	f := inFile(text)
+	if ps := readers[name](f); len(ps) > 0 {
+		t.Fatalf("it does not load:\n%s", ps.Error())
+	}
+	if err := fits(t, name, f); err != nil {
+		t.Fatal(err)
+	}
+	each := slipsEach
+	if *allSlips {
+		each = slips.All
+	}
+	used, both := map[string]int{}, 0
+	made := slips.Of(inFile(text).Root().Value(), each)
+	for _, m := range made {
+		f := inFile(m.JSON)
+		ps, err := readers[name](f), fits(t, name, f)
+		switch {
+		case err != nil && len(ps) == 0:
+			t.Errorf("%s: the loader takes it, the schema does not: %v", m.At, err)
+		case err != nil:
+			both++
+		default:
+			saidByLoaderOnly(t, m.At, ps, used)
+		}
+	}
+	t.Logf("%d slips, %d refused by both; only by the loader: %v", len(made), both, used)
+}
+
+// saidByLoaderOnly wants a reason for each refusal that the schema leaves out.
+func saidByLoaderOnly(t *testing.T, at string, ps Problems, used map[string]int) {
+	t.Helper()
+	for _, p := range ps {
+		used[p.Rule]++
+		if !onlyLoaderCan(p) {
+			t.Errorf("%s: the loader refuses it, the schema does not: %s", at, told(Problems{p}))
+		}
 	}
 }
 
@@ -336,24 +210,20 @@ func TestSchemasRefuseWhatTheLoaderRefuses(t *testing.T) {
 	for _, c := range []struct{ name, good, slips string }{
 		{"contract", goodContract, "contract_refusals.txt"}, {"targets", goodSite, "site_refusals.txt"},
 	} {
-		_, slips := readSlips(t, filepath.Join("testdata", c.slips))
+		_, cases := readSlips(t, filepath.Join("testdata", c.slips))
 		both := 0
-		for _, s := range slips {
+		for _, s := range cases {
 			if strings.Count(c.good, s.old) != 1 {
 				continue // written for another file
 			}
 			text := strings.Replace(c.good, s.old, s.new, 1)
-			ps := readers[c.name](text, ignore)
-			err := fitsSchema(t, c.name, text)
-			if err != nil {
+			f := inFile(text)
+			ps := readers[c.name](f)
+			if err := fits(t, c.name, f); err != nil {
 				both++
 				continue
 			}
-			for _, p := range ps {
-				if !onlyLoaderCan(p) {
-					t.Errorf("%s: the loader refuses it, the schema does not: %s", s.name, told(Problems{p}))
-				}
-			}
+			saidByLoaderOnly(t, s.name, ps, map[string]int{})
 		}
 		if both == 0 {
 			t.Errorf("%s: no slip was tried", c.name)
@@ -390,7 +260,8 @@ func TestSchemasAndLoaderHaveTheSameKeys(t *testing.T) {
 	for name, places := range schemaPlaces {
 		taken := map[string]map[string]bool{}
 		for _, text := range driftDocs(t, name) {
-			readers[name](text, func(what string, keys []string) {
+			f := inFile(text)
+			f.Watch(func(what string, keys []string) {
 				if taken[what] == nil {
 					taken[what] = map[string]bool{}
 				}
@@ -398,6 +269,7 @@ func TestSchemasAndLoaderHaveTheSameKeys(t *testing.T) {
 					taken[what][k] = true
 				}
 			})
+			readers[name](f)
 		}
 		d, _ := formatschema.Named(name)
 		var root any
