@@ -64,6 +64,7 @@ func (f facts) moment(path string) (time.Time, bool) {
 // check is a compiled semantic check.
 type check struct {
 	spec    CheckSpec
+	name    string   // checks[0]
 	members []string // top-level result members it looks at
 	always  bool     // applies to every success
 	holds   func(facts) *checkFault
@@ -98,8 +99,9 @@ func compileChecks(specs []CheckSpec) ([]check, error) {
 	var errs []error
 	for i, s := range specs {
 		c, err := compileCheck(s)
+		c.name = fmt.Sprintf("checks[%d]", i)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("checks[%d]: %w", i, err))
+			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 		}
 		out = append(out, c)
 	}

@@ -380,7 +380,9 @@ func (s shaped) prove(now time.Time) (*Proved, *Rejection) {
 				continue
 			}
 			if fault := c.holds(f); fault != nil {
-				return nil, s.reject(LayerCheck, fault.rule, "%s: %s", c, fault.why)
+				no := s.reject(LayerCheck, fault.rule, "%s: %s", c, fault.why)
+				no.Check = c.name
+				return nil, no
 			}
 		}
 	}

@@ -25,6 +25,7 @@ type Rejection struct {
 	InstancePath  string // a pointer into the answer or the result, rendered
 	Message       string // a sentence of ours
 	Row           string // the row concerned, "" before one was chosen
+	Check         string // the check that failed, as in checks[0]; "" for none
 	Status        int    // the upstream's status
 	EnginesDiffer bool   // the two schema engines disagreed
 }
