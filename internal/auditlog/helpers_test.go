@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"chatelaine/internal/testkit"
 )
 
 // testKeys are made once: their secrecy does not matter in tests.
@@ -37,7 +39,7 @@ func newDir(t testing.TB) string {
 }
 
 func smallOptions(dir string) Options {
-	return Options{Dir: dir, Recipients: testRecipients(), SegmentBytes: 64 << 10}
+	return Options{Dir: dir, Recipients: testRecipients(), SegmentBytes: 64 << 10, CommitDeadline: testkit.Patience}
 }
 
 func mustOpen(t testing.TB, o Options) *Log {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"chatelaine/internal/testkit"
 )
 
 // gatedLog is a log whose syncs wait once the gate is on.
@@ -111,7 +113,7 @@ func TestSealedGivesUp(t *testing.T) {
 	if r, err := p.Sealed(context.Background()); !errors.Is(err, ErrDeadline) || r != (Receipt{}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	l.o.CommitDeadline = DefaultCommitDeadline
+	l.o.CommitDeadline = testkit.Patience
 	g.on.Store(false)
 	close(g.hold)
 	if _, err := p.Wait(context.Background()); err != nil {

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"chatelaine/internal/testkit"
 )
 
 func TestLockDir(t *testing.T) {
@@ -51,18 +52,13 @@ func TestLockEndsWithProcess(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	testkit.Until(t, "the lock of a process that is gone", func() bool {
 		l, err := LockDir(dir, "me")
 		if err == nil {
 			l.Unlock()
-			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return err == nil
+	})
 }
 
 func TestLockRefusals(t *testing.T) {

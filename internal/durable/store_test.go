@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -202,9 +203,10 @@ func TestStoreClosed(t *testing.T) {
 }
 
 // TestStoreDamaged spoils a store in every page and every way: an error, with
-// the path in it, or the old values; never a panic and never another value.
+// the path in it, or the old values; never a panic and never another value. The
+// store's pages are as large as the machine's.
 func TestStoreDamaged(t *testing.T) {
-	dir := t.TempDir()
+	dir, page := t.TempDir(), os.Getpagesize()
 	path := filepath.Join(dir, "s.db")
 	s := open(t, path)
 	value := bytes.Repeat([]byte("v"), 300)
@@ -220,17 +222,17 @@ func TestStoreDamaged(t *testing.T) {
 	}
 	garbage := bytes.Repeat([]byte("not a store "), 2000)
 	spoilt := map[string][]byte{
-		"empty": {}, "garbage": garbage, "short": []byte("x"), "first page only": good[:4096],
-		"both metas": append(bytes.Repeat([]byte{0xff}, 8192), good[8192:]...),
+		"empty": {}, "garbage": garbage, "short": []byte("x"), "first page only": good[:page],
+		"both metas": append(bytes.Repeat([]byte{0xff}, 2*page), good[2*page:]...),
 	}
 	must := len(spoilt)
-	for p := 0; p < len(good); p += 4096 {
+	for p := 0; p < len(good); p += page {
 		for name, fill := range map[string]byte{"zeros": 0, "ones": 0xff} {
 			b := bytes.Clone(good)
-			copy(b[p:p+4096], bytes.Repeat([]byte{fill}, 4096))
-			spoilt[fmt.Sprintf("page %d %s", p/4096, name)] = b
+			copy(b[p:p+page], bytes.Repeat([]byte{fill}, page))
+			spoilt[fmt.Sprintf("page %d %s", p/page, name)] = b
 		}
-		spoilt[fmt.Sprintf("cut at page %d", p/4096)] = good[:p]
+		spoilt[fmt.Sprintf("cut at page %d", p/page)] = good[:p]
 	}
 	refused := 0
 	for name, b := range spoilt {
@@ -349,8 +351,10 @@ func TestStoreKill(t *testing.T) {
 		out, err := c.StdoutPipe()
 		check(err)
 		check(c.Start())
-		time.AfterFunc(time.Duration(60+25*round)*time.Millisecond, func() { _ = c.Process.Kill() })
 		var said bytes.Buffer
+		_, err = io.CopyN(&said, out, 1) // a slow machine takes its time to start
+		check(err)
+		time.AfterFunc(time.Duration(25*round)*time.Millisecond, func() { _ = c.Process.Kill() })
 		_, _ = said.ReadFrom(out)
 		_ = c.Wait()
 		lines := strings.Fields(said.String())
