@@ -207,19 +207,7 @@ func (d *daemon) openSealed() error {
 	if err := d.sessions.Unlock(sessions.Keys{Index: sessionKeys.index, Wrap: sessionKeys.wrap}); err != nil {
 		return fmt.Errorf("sessions: %w", err)
 	}
-	left, err := d.ledger.Left()
-	if err != nil {
-		return err
-	}
-	lost := make([]gateway.Lost, 0, len(left))
-	for _, i := range left {
-		if err := d.ledger.GiveUp(i); err != nil {
-			return err
-		}
-		lost = append(lost, gateway.Lost{RequestID: i.RequestID, Agent: i.Agent, Action: i.Action, IntentSeq: i.IntentSeq})
-	}
-	d.gateway.RecoveredUnresolved(lost)
-	return nil
+	return d.gateway.TakeUp()
 }
 
 // sweepEvery is how often outcomes that are too old are forgotten: they are kept

@@ -122,18 +122,28 @@ func LookupRetry(c *actions.Contract) actions.RetryPolicy {
 	return p
 }
 
-// PollWait says when the next turn of a poll is due, counted from now, and
-// whether it is the last. The last one is at the deadline itself; where the
-// remote asks to wait beyond it, no further one is sent (send is false) and the
-// poll is over then.
-func PollWait(every, after, left time.Duration) (wait time.Duration, last, send bool) {
+// AfterLookup is the code that a lookup ends its call with, "" where it captured
+// and the call goes on. Nothing was changed, so that there is no OUTCOME_UNKNOWN.
+func AfterLookup(e End) fault.Code {
 	switch {
-	case after > left:
-		return max(0, left), true, false
-	case max(every, after) >= left:
-		return max(0, left), true, true
+	case e.Code == fault.OutcomeUnknown:
+		return fault.UpstreamUnavailable
+	case e.Code == "" && !e.Captured:
+		return fault.Internal // the loader lets no such row in
 	}
-	return max(every, after), false, true
+	return e.Code
+}
+
+// PollWait says how long to wait for the next turn of a poll and whether it is
+// the last one. A turn that would come after the poll's end comes at its end
+// instead, unless the remote asked to wait longer (asked): then nothing more is
+// sent, and the poll is over at its end.
+func PollWait(every, asked, left time.Duration) (wait time.Duration, last, send bool) {
+	due := max(every, asked)
+	if due < left {
+		return due, false, true
+	}
+	return max(0, left), true, asked <= left
 }
 
 // ended is the end of a call, unless a reconcile can look into it.

@@ -12,6 +12,8 @@ const (
 	noCallHere          = "There is no call of this id for this agent."
 	noRouteHere         = "There is no such route here."
 	missingAfterChange  = "It was sent and accepted, and what it should name is not in the answer. It may have taken effect; do not repeat it."
+	endUnread           = "It was sent and accepted; how it ended could not be read. It may have taken effect; do not repeat it."
+	didNotHappen        = "It was looked up: it did not take effect."
 	internalAfterChange = "The daemon failed after the request was sent. It may have taken effect; do not repeat it."
 )
 

@@ -127,6 +127,28 @@ func NotInAnswer(cause error) *Error {
 	return e
 }
 
+// DidNotHappen is UPSTREAM_UNAVAILABLE of a change that was looked up afterwards
+// and did not take effect.
+func DidNotHappen(cause error) *Error {
+	e := New(UpstreamUnavailable, cause)
+	e.message = didNotHappen
+	return e
+}
+
+// Accepted says that the error came after the remote system had accepted a
+// change, from the question how it went. Codes that would otherwise read as a word
+// about the change itself then warn.
+func (e *Error) Accepted() *Error {
+	c := *e
+	switch e.code {
+	case NotFound, RemoteUnauthenticated, RemoteForbidden, RemoteCommandMissing:
+		if !e.own {
+			c.message = endUnread
+		}
+	}
+	return &c
+}
+
 // NoRoute is NOT_FOUND about a path of the API itself.
 func NoRoute() *Error {
 	e := New(NotFound, errors.New("no such route"))
@@ -171,11 +193,13 @@ func Messages(code Code) []string {
 	}
 	switch code {
 	case NotFound:
-		out = append(out, noCallHere, noRouteHere, missingAfterChange)
+		out = append(out, noCallHere, noRouteHere, missingAfterChange, endUnread)
+	case RemoteUnauthenticated, RemoteForbidden, RemoteCommandMissing:
+		out = append(out, endUnread)
 	case OutcomeUnknown:
 		out = append(out, resolvedDone)
 	case UpstreamUnavailable:
-		out = append(out, resolvedNot)
+		out = append(out, resolvedNot, didNotHappen)
 	}
 	return out
 }

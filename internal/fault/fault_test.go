@@ -3,6 +3,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,5 +97,28 @@ func TestAfterAChange(t *testing.T) {
 	}
 	if e := New(RemoteRateLimited, nil).After(1500 * time.Millisecond); e.RetryAfter() != 1500*time.Millisecond {
 		t.Errorf("retry after %s", e.RetryAfter())
+	}
+}
+
+// What is found out after a change was accepted warns; the code stays the row's.
+func TestAfterAChangeWasAccepted(t *testing.T) {
+	for _, code := range []Code{NotFound, RemoteUnauthenticated, RemoteForbidden, RemoteCommandMissing} {
+		f := New(code, nil).Accepted()
+		if f.Code() != code || !strings.Contains(f.Message(), "do not repeat it") || f.Retryable() || f.Fate(true, true) != Final {
+			t.Errorf("%s: %q", code, f.Message())
+		}
+		if !slices.Contains(Messages(code), f.Message()) {
+			t.Errorf("%s: %q is no sentence of the catalogue", code, f.Message())
+		}
+	}
+	if m := New(OutcomeUnknown, nil).Accepted().Message(); m != New(OutcomeUnknown, nil).Message() {
+		t.Errorf("OUTCOME_UNKNOWN says %q", m)
+	}
+	if m := Own("NOT_FOUND_HERE", "ours", false, nil).Accepted().Message(); m != "ours" {
+		t.Errorf("an own code says %q", m)
+	}
+	f := DidNotHappen(nil)
+	if f.Code() != UpstreamUnavailable || f.Fate(true, true) != Rearmed || !slices.Contains(Messages(UpstreamUnavailable), f.Message()) {
+		t.Errorf("%s: %q", f.Code(), f.Message())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"chatelaine/internal/actions"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/secret"
@@ -19,21 +20,34 @@ import (
 
 // attempt is one send with its own intent before it, and its own answer and
 // outcome after it, in the record. An error means that nothing was sent.
-func (g *Gateway) attempt(ctx context.Context, k cleared, n int) (judged, error) {
-	done, err := g.admitted(ctx, k, n)
-	if err != nil {
-		return judged{}, err
-	}
-	defer done()
-	i, err := g.intend(ctx, k, n)
+func (g *Gateway) attempt(ctx context.Context, t turn) (judged, error) {
+	i, err := g.intend(ctx, t)
 	if err != nil {
 		return judged{}, err
 	}
 	a := g.send(ctx, i)
 	j := g.judge(g.keep(a))
-	j.recorded = g.log.Append(j.event, g.outcomeEvent(j, j.fault))
-	g.noteRejected(j)
+	j.status = j.standing()
+	j.recorded = g.log.Append(j.event, g.outcomeEvent(j, j.fault, j.status))
+	g.noteAttempt(j)
 	return j, nil
+}
+
+// attemptRequest is one attempt of the request.
+func (g *Gateway) attemptRequest(ctx context.Context, k cleared, n int) (judged, error) {
+	done, err := g.admitted(ctx, k, n)
+	if err != nil {
+		return judged{}, err
+	}
+	defer done()
+	step, err := k.plan.Step(actions.StepRequest, k.now, nil)
+	if err != nil {
+		return judged{}, err
+	}
+	return g.attempt(ctx, turn{
+		claimed: k.claimed, plan: k.plan, identity: k.identity, lease: k.lease, step: step, attempt: n,
+		now: k.now, decision: k.decision, cardID: k.cardID,
+	})
 }
 
 // admitted gives the attempt its place between arming and answer. The first one
@@ -47,31 +61,24 @@ func (g *Gateway) admitted(ctx context.Context, k cleared, n int) (done func(), 
 	if err != nil {
 		return nil, err
 	}
-	if err := g.maySend(ctx, k); err != nil {
+	if err := g.mayRetry(ctx, k); err != nil {
 		done()
 		return nil, err
 	}
 	return done, nil
 }
 
-// intend makes the intent durable, in the record and in the ledger at once.
-// If either cannot be written, nothing is sent.
-func (g *Gateway) intend(ctx context.Context, k cleared, n int) (intended, error) {
-	req, err := k.plan.Request(k.now)
-	if err != nil {
-		return intended{}, err
-	}
-	pending := g.log.AppendIntent(g.intentEvent(k, n, req), g.limits.Answer+answerHead)
-	var i = intended{cleared: k, attempt: n, request: req}
+// intend makes the intent durable in the record and, where the step is the
+// request, in the ledger at once. If either cannot be written, nothing is sent.
+func (g *Gateway) intend(ctx context.Context, t turn) (intended, error) {
+	pending := g.log.AppendIntent(g.intentEvent(t), g.limits.Answer+answerHead)
+	i := intended{turn: t}
 	var unrecorded, unarmed error
 	var both sync.WaitGroup
 	both.Go(func() { i.intent, unrecorded = pending.Wait(ctx) })
-	both.Go(func() {
-		unarmed = k.call.Arm(ledger.Armed{
-			Attempt: n, IdempotencyKey: k.call.IdempotencyKey(),
-			Plan: k.plan.Canonical(), PlanDigest: k.plan.Digest(),
-		})
-	})
+	if t.step.Kind() == actions.StepRequest {
+		both.Go(func() { unarmed = t.arm() })
+	}
 	both.Wait()
 	switch {
 	case unrecorded != nil:
@@ -81,8 +88,20 @@ func (g *Gateway) intend(ctx context.Context, k cleared, n int) (intended, error
 		g.log.Append(g.takenBackEvent(i, f))
 		return i, f
 	}
-	k.live.intended(i.intent.Seq)
+	if t.step.Kind() == actions.StepRequest {
+		t.live.intended(i.intent.Seq)
+	}
 	return i, nil
+}
+
+// arm writes down that the request may be sent, and all that a later run needs to
+// find out what became of it.
+func (t turn) arm() error {
+	return t.call.Arm(ledger.Armed{
+		Attempt: t.attempt, IdempotencyKey: t.call.IdempotencyKey(),
+		Plan: t.plan.Canonical(), PlanDigest: t.plan.Digest(),
+		Session: t.session.ID, Now: t.now,
+	})
 }
 
 // notArmed is the code of a call that the ledger did not arm: the vault locked,
@@ -103,9 +122,11 @@ func notArmed(err error) *fault.Error {
 const answerHead = 96 << 10
 
 func (g *Gateway) send(ctx context.Context, i intended) answered {
-	_ = i.call.SetState(ledger.Sent)
-	x := g.exec.Send(ctx, i.identity.Name, i.request, i.lease)
-	_ = i.call.SetState(ledger.Proving)
+	if i.step.Kind() == actions.StepRequest {
+		_ = i.call.SetState(ledger.Sent)
+		defer func() { _ = i.call.SetState(ledger.Proving) }()
+	}
+	x := g.exec.Send(ctx, i.identity.Name, i.step.Request(), i.lease)
 	return answered{intended: i, exchange: x}
 }
 
@@ -148,8 +169,8 @@ func headBytes(status int, header, trailer http.Header) []byte {
 	return b
 }
 
-// judge turns what came into a proved answer or a refusal. Only a proved
-// success has no fault. A panic on the way is a refusal too.
+// judge turns what came into a proved answer or a refusal. Only a proved answer
+// that is no failure has no fault. A panic on the way is a refusal too.
 func (g *Gateway) judge(k kept) (j judged) {
 	j = judged{kept: k}
 	defer g.caught(&j)
@@ -179,9 +200,10 @@ func (g *Gateway) caught(j *judged) {
 	j.fault = j.told(fault.Newf(fault.Internal, "panic while proving the answer"))
 }
 
-// told is f in the words for a call that may have changed something.
+// told is f in the words for a call that may have changed something. A lookup
+// comes before that.
 func (j *judged) told(f *fault.Error) *fault.Error {
-	if j.changes() {
+	if j.mayHaveChanged() {
 		return f.OfChange()
 	}
 	return f
@@ -195,7 +217,7 @@ func (j *judged) reject(r *validate.Rejection) {
 func (g *Gateway) prove(j *judged) {
 	now := time.Now()
 	raw := validate.Raw{Status: j.exchange.Status, Header: j.exchange.Header, Trailer: j.exchange.Trailer, Body: j.exchange.Body}
-	p, rej := j.plan.Reader().Prove(raw, j.plan.Scope(j.now), now)
+	p, rej := j.step.Reader().Prove(raw, j.step.Scope(), now)
 	if rej != nil {
 		j.reject(rej)
 		return
@@ -205,7 +227,9 @@ func (g *Gateway) prove(j *judged) {
 		g.noSecretInside(j)
 		return
 	}
-	j.fault = g.failure(j, p, now)
+	if code, _ := p.Failure(); code != "" {
+		j.fault = g.failure(j, p, now)
+	}
 }
 
 // noSecretInside is the last look: the answer that would leave must not hold
@@ -226,12 +250,10 @@ func (g *Gateway) noSecretInside(j *judged) {
 // failure is the coded error of a declared failure row.
 func (g *Gateway) failure(j *judged, p *validate.Proved, now time.Time) *fault.Error {
 	code, _ := p.Failure()
-	for _, own := range j.contract.OwnCodes() {
-		if own.Code == code {
-			return fault.Own(fault.Code(code), own.Message, own.Retryable, rowCause(p))
-		}
+	if own, ok := j.contract.OwnCode(code); ok {
+		return fault.Own(fault.Code(code), own.Message, own.Retryable, rowCause(p))
 	}
-	if p.Missed() && j.changes() {
+	if p.Missed() && j.mayHaveChanged() {
 		return fault.NotInAnswer(rowCause(p))
 	}
 	f := fault.New(fault.Code(code), rowCause(p))

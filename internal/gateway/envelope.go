@@ -173,11 +173,15 @@ func (g *Gateway) pending(c *ledger.Call) Answer {
 	if l != nil && l.isDecided() && g.settles(c) {
 		return g.replay(c)
 	}
-	code := fault.InProgress
-	if l != nil && l.isWaiting() {
+	code, after := fault.InProgress, pollAfter
+	switch {
+	case l == nil:
+	case l.isWaiting():
 		code = fault.ApprovalRequired
+	default:
+		after = l.askAgain()
 	}
-	f := fault.New(code, nil).After(pollAfter)
+	f := fault.New(code, nil).After(after)
 	contract, _ := g.Set().Contract(c.Action())
 	return answer(g.envelopeError(contract, c.RequestID(), f), f)
 }

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/fault"
@@ -29,6 +31,7 @@ type Explanation struct {
 	Sentence  string        `json:"sentence,omitempty"`
 	Target    string        `json:"target,omitempty"`
 	Identity  string        `json:"identity,omitempty"`
+	Lookups   []string      `json:"lookups,omitempty"` // reads that would be sent before the plan is made
 }
 
 // Explain runs the same steps as a call, up to the claim, and names the first
@@ -60,12 +63,11 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	if x.stopped("binding", "the secret is stored for this destination", g.vault.Bound(x.Identity, r.Target())) {
 		return x
 	}
+	x.Lookups = v.contract.Lookups()
 	facts := actions.CallFacts{CallID: "act_explain", IdempotencyKey: "00000000-0000-4000-8000-000000000000"}
-	p, err := actions.Freeze(v.contract, r, v.input, actions.IdentityFact{Name: x.Identity, Generation: gen}, facts)
-	if x.stopped("plan", "complete", err) {
+	if x.planned(r, v, actions.IdentityFact{Name: x.Identity, Generation: gen}, facts) {
 		return x
 	}
-	x.Sentence = p.Sentence()
 	if x.stopped("record", "can be written", g.recordReady()) {
 		return x
 	}
@@ -74,7 +76,7 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	}
 	x.Would = "send"
 	detail := "nobody is asked"
-	switch p.Ask() {
+	switch v.contract.AskAt(r.Target()) {
 	case actions.AskSession:
 		detail = "asked unless the session's card covers it"
 	case actions.AskEveryCall:
@@ -82,6 +84,27 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	}
 	x.Steps = append(x.Steps, ExplainStep{Step: "approval", OK: true, Detail: detail})
 	return x
+}
+
+// planned goes as far towards the plan as nothing need be sent, and says whether
+// that stops the call. Where there are lookups, what they find is part of the
+// plan: each would be sent first, and explain sends none.
+func (x *Explanation) planned(r actions.Route, v valid, id actions.IdentityFact, facts actions.CallFacts) bool {
+	looking, err := actions.Begin(v.contract, r, v.input, id, facts)
+	if err == nil && len(x.Lookups) > 0 {
+		_, err = looking.Step(time.Now())
+		x.Sentence = v.contract.SentenceForm()
+		return x.stopped("lookups", "would be sent first, before anybody is asked: "+strings.Join(x.Lookups, ", "), err)
+	}
+	var p actions.Plan
+	if err == nil {
+		p, err = looking.Freeze()
+	}
+	if x.stopped("plan", "complete", err) {
+		return true
+	}
+	x.Sentence = p.Sentence()
+	return false
 }
 
 // recordReady is AUDIT_UNAVAILABLE once the record has latched.

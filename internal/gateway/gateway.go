@@ -8,6 +8,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,7 +104,10 @@ type Gateway struct {
 	events                Hub
 
 	running  running
+	gate     gate // turns when the vault is locked or unlocked
 	draining atomic.Bool
+	drained  chan struct{} // closed when the daemon begins to stop
+	drain    sync.Once
 	// base outlives every request: a call that was armed goes on when its
 	// caller hangs up.
 	base context.Context
@@ -125,6 +129,7 @@ func New(d Deps) *Gateway {
 	g.places.init(g.limits)
 	g.sessionRate.init(sessionEvery, sessionBurst, "requests for a session by this user")
 	g.cardRate.init(cardEvery, cardBurst, "cards of this session")
+	g.drained = make(chan struct{})
 	g.base, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -133,9 +138,11 @@ func New(d Deps) *Gateway {
 func (g *Gateway) Set() *actions.Set { return g.set.Load() }
 
 // Drain refuses new calls, withdraws those that wait for a person and lets sent
-// ones end within their own time-outs, at most until ctx ends.
+// ones end within their own time-outs, at most until ctx ends. What polls or waits
+// to be reconciled stops at its next turn; the next run takes it up.
 func (g *Gateway) Drain(ctx context.Context) error {
 	g.draining.Store(true)
+	g.drain.Do(func() { close(g.drained) })
 	g.withdrawWaiting()
 	select {
 	case <-g.running.close():

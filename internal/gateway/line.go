@@ -61,7 +61,7 @@ func (g *Gateway) admit(a Ask) (claimed, ledger.Verdict, error) {
 
 func (g *Gateway) whoCalls(a Ask) (identified, error) {
 	if g.draining.Load() {
-		return identified{ask: a}, fault.Newf(fault.Overloaded, "the daemon is shutting down")
+		return identified{ask: a}, errDraining()
 	}
 	s, err := g.sessions.Authenticate(a.Token, a.Peer.caller())
 	if err != nil {
@@ -127,7 +127,7 @@ func (g *Gateway) claim(r routed) (claimed, ledger.Verdict, error) {
 	}
 	c.call = call
 	if verdict == ledger.Fresh {
-		c.live = &live{call: call, sessionID: r.session.ID, agent: r.session.Name, waits: make(chan struct{})}
+		c.live = newLive(call, r.session)
 		g.lives.add(c.live)
 		g.words.drop(owner, call.RequestID())
 	}
@@ -139,7 +139,7 @@ func (g *Gateway) claim(r routed) (claimed, ledger.Verdict, error) {
 func (g *Gateway) start(c claimed) {
 	if !g.running.enter() {
 		g.lives.drop(c.call)
-		g.stopUnsent(c, fault.Newf(fault.Overloaded, "the daemon is shutting down"))
+		g.stopUnsent(c, errDraining())
 		return
 	}
 	go func() {
@@ -153,35 +153,40 @@ func (g *Gateway) start(c claimed) {
 // claim is seen by others a moment before the one who claimed has noted it.
 const joinLook = 2 * time.Millisecond
 
-// await answers when the call is done; when it waits for a person, at once or,
-// with wait, after at most that long. untilDone goes on past wait for a call
-// that needs no person, since that one ends within its own limits.
+// await answers when the call is done; when it waits for a person or polls, at
+// once or, with wait, after at most that long. untilDone goes on past wait for any
+// other call, since that one ends within its own limits.
 func (g *Gateway) await(ctx context.Context, call *ledger.Call, wait time.Duration, untilDone bool) Answer {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
 	look := time.NewTicker(joinLook)
 	defer look.Stop()
-	over, asks := false, false
+	over, long := false, false
 	for {
-		waits, again := g.lives.waits(call), look.C
-		if waits != nil {
-			again = nil
+		var waits, holds, parks <-chan struct{}
+		again := look.C
+		if l := g.lives.get(call); l != nil {
+			waits, holds, parks, again = l.waits, l.holds, l.parks, nil
 		}
-		if asks {
-			waits, again = nil, nil
+		if long {
+			waits, holds, again = nil, nil, nil
 		}
 		select {
 		case <-call.Done():
 			return g.replay(call)
+		case <-parks:
+			return g.pending(call)
 		case <-waits:
-			asks = true
+			long = true
+		case <-holds:
+			long = true
 		case <-again:
 		case <-limit.C:
 			over = true
 		case <-ctx.Done():
 			return g.pending(call)
 		}
-		if over && (asks || !untilDone) {
+		if over && (long || !untilDone) {
 			return g.pending(call)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"chatelaine/internal/approvals"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
+	"chatelaine/internal/sessions"
 )
 
 // live is what the daemon holds in memory of a call between claim and finish.
@@ -21,9 +22,63 @@ type live struct {
 	waits   chan struct{}     // closed when the call begins to wait for a person
 	waiting bool              // guarded by mu
 	plan    *planned          // guarded by mu; set once a person is asked
-	seq     uint64            // guarded by mu; the last intent's, 0 before the first
+	seq     uint64            // guarded by mu; the request's last intent, 0 before the first
+	again   time.Duration     // guarded by mu; when to ask again for a call that takes long
 
-	over chan struct{} // closed when the daemon is done with the call
+	over  chan struct{} // closed when the daemon is done with the call
+	holds chan struct{} // closed once the call takes longer than a caller waits: it polls
+	parks chan struct{} // closed once this run does nothing more for the call
+}
+
+func newLive(c *ledger.Call, s sessions.Session) *live {
+	return &live{
+		call: c, sessionID: s.ID, agent: s.Name,
+		waits: make(chan struct{}), holds: make(chan struct{}), parks: make(chan struct{}),
+	}
+}
+
+// hold notes that callers are answered IN_PROGRESS from now on, and when to ask
+// again.
+func (l *live) hold(again time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.again = again
+	closeOnce(l.holds)
+}
+
+// park notes that the call goes on in the next run only.
+func (l *live) park() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	closeOnce(l.parks)
+}
+
+// closeOnce closes a channel that nobody sends on; its owner holds a lock.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+func (l *live) isParked() bool {
+	select {
+	case <-l.parks:
+		return true
+	default:
+		return false
+	}
+}
+
+// askAgain is how soon a caller should ask again.
+func (l *live) askAgain() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.again > 0 {
+		return l.again
+	}
+	return pollAfter
 }
 
 // intended notes that an intent is durable under this sequence.
@@ -110,22 +165,28 @@ func (t *lives) get(c *ledger.Call) *live {
 	return t.byID[c]
 }
 
-// waits returns the channel that closes when the call begins to wait for a
-// person; nil, which never does, while the call is not in the table.
-func (t *lives) waits(c *ledger.Call) <-chan struct{} {
-	if l := t.get(c); l != nil {
-		return l.waits
-	}
-	return nil
-}
-
+// drop forgets a call that the daemon is done with. One that is parked stays:
+// who asks for it hears IN_PROGRESS, in this run.
 func (t *lives) drop(c *ledger.Call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.byID[c]; l != nil {
+	if l := t.byID[c]; l != nil && !l.isParked() {
 		close(l.over)
 		delete(t.byID, c)
 	}
+}
+
+// held counts the calls that poll or wait to be reconciled.
+func (t *lives) held() int {
+	n := 0
+	for _, l := range t.all() {
+		select {
+		case <-l.holds:
+			n++
+		default:
+		}
+	}
+	return n
 }
 
 // all returns a copy, so that the caller may take other locks.

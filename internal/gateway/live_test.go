@@ -87,24 +87,30 @@ func TestLives(t *testing.T) {
 	var l lives
 	l.init(2)
 	one, two := &ledger.Call{}, &ledger.Call{}
-	if l.get(one) != nil || l.waits(one) != nil || !l.room() {
+	if l.get(one) != nil || !l.room() {
 		t.Error("an empty table has something")
 	}
-	first := &live{call: one, waits: make(chan struct{}), over: make(chan struct{})}
+	first := newLive(one, sessions.Session{})
 	l.add(first)
-	l.add(&live{call: two, waits: make(chan struct{}), over: make(chan struct{})})
+	l.add(newLive(two, sessions.Session{}))
 	if l.room() || l.get(one) != first || len(l.all()) != 2 {
 		t.Error("two of two do not fill it")
 	}
 	first.ask(nil, nil)
 	first.ask(nil, nil) // asked again after a stale card: the channel closes once
-	<-l.waits(one)
+	<-first.waits
 	l.drop(one)
 	l.drop(one)
-	if !l.room() || l.get(one) != nil || l.waits(one) != nil {
+	if !l.room() || l.get(one) != nil {
 		t.Error("a dropped call is kept")
 	}
 	first.withdraw(fault.PlanStale) // without a card: nothing
+	second := l.get(two)
+	second.park()
+	second.park()
+	if l.drop(two); l.get(two) != second {
+		t.Error("a parked call is not answered any more")
+	}
 }
 
 // Before an authorised session one refusal a minute is written for a user and

@@ -26,8 +26,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "chatelaine_calls_total", Help: "Calls that ended, by action and code (OK for a success)."}, []string{"action", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "chatelaine_upstream_seconds", Help: "Time from connecting to the whole answer of one attempt.",
-			Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 10)}, []string{"action"}),
+			Name: "chatelaine_upstream_seconds", Help: "Time from connecting to the whole answer of one attempt, by action and kind of step.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 10)}, []string{"action", "step"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "chatelaine_rejections_total", Help: "Answers refused at the boundary, by action and layer."}, []string{"action", "layer"}),
 		differ: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -61,6 +61,7 @@ func (g *Gateway) RegisterState(r prometheus.Registerer) {
 	gauge("chatelaine_record_latched", "1 once the record refused a write; nothing is sent then.", func() float64 { return b2f(g.log.State().Latched != nil) })
 	gauge("chatelaine_record_next_sequence", "Sequence number the next record will get.", func() float64 { return float64(g.log.State().NextSeq) })
 	gauge("chatelaine_calls_running", "Calls between arming and answer.", func() float64 { return float64(g.places.count()) })
+	gauge("chatelaine_calls_polling", "Calls whose poll goes on, or whose reconcile waits.", func() float64 { return float64(g.lives.held()) })
 	gauge("chatelaine_approvals_open", "Cards that wait for a person.", func() float64 { return float64(g.OpenCards()) })
 	gauge("chatelaine_contracts_loaded", "Contracts in force.", func() float64 { return float64(len(g.Set().Contracts())) })
 }

@@ -37,19 +37,30 @@ func (g *Gateway) callEvent(kind string, c claimed) auditlog.Event {
 }
 
 // intentEvent says what is about to be sent, by whom it was allowed and under
-// which contract, never with which secret.
-func (g *Gateway) intentEvent(k cleared, n int, r actions.Request) auditlog.Event {
-	e := g.callEvent("intent", k.claimed)
-	e.Decision = k.decision
-	digest, contract := k.plan.Digest(), k.contract.Digest()
-	t := k.route.Target()
+// which contract, never with which secret. What the call is about stands with its
+// request and its lookups; a poll or a reconcile belongs to that request.
+func (g *Gateway) intentEvent(t turn) auditlog.Event {
+	e := g.callEvent("intent", t.claimed)
+	contract, r, target := t.contract.Digest(), t.step.Request(), t.route.Target()
 	e.Detail = map[string]any{
-		"attempt": n, "input": k.input.Value(), "sentence": k.plan.Sentence(),
-		"identity": k.identity.Name, "identity_generation": k.identity.Generation,
-		"contract_version": k.contract.Version(), "contract_digest": hex.EncodeToString(contract[:]),
-		"plan_digest": hex.EncodeToString(digest[:]), "approval": k.cardID,
-		"effect": k.contract.Effect().String(), "step": r.Step(),
-		"endpoint": r.Method() + " " + t.Scheme() + "://" + hostPort(t) + r.WirePath(),
+		"attempt": t.attempt, "step": t.step.Name(), "kind": t.step.Kind().String(),
+		"identity": t.identity.Name, "identity_generation": t.identity.Generation,
+		"contract_version": t.contract.Version(), "contract_digest": hex.EncodeToString(contract[:]),
+		"effect":   t.contract.Effect().String(),
+		"endpoint": r.Method() + " " + target.Scheme() + "://" + hostPort(target) + r.WirePath(),
+	}
+	if t.plan.Contract() != nil {
+		digest := t.plan.Digest()
+		e.Detail["plan_digest"] = hex.EncodeToString(digest[:])
+	}
+	switch t.step.Kind() {
+	case actions.StepLookup:
+		e.Detail["input"] = t.input.Value()
+	case actions.StepRequest:
+		e.Decision = t.decision
+		e.Detail["input"], e.Detail["sentence"], e.Detail["approval"] = t.input.Value(), t.plan.Sentence(), t.cardID
+	default:
+		e.Detail["request_intent"] = t.request
 	}
 	return e
 }
@@ -60,7 +71,7 @@ func (g *Gateway) answerEvent(k kept, raw []byte) auditlog.Event {
 	e.IntentSeq = k.intent.Seq
 	x := k.exchange
 	e.Detail = map[string]any{
-		"attempt": k.attempt, "upstream_status": x.Status, "answered": x.Answered, "body_sha256": k.digest,
+		"attempt": k.attempt, "step": k.step.Name(), "upstream_status": x.Status, "answered": x.Answered, "body_sha256": k.digest,
 		"body_bytes": len(x.Body), "echoes": len(k.hits), "writes": x.Writes,
 		"peer": x.Connection.RemoteAddr.String(),
 	}
@@ -73,13 +84,14 @@ func (g *Gateway) answerEvent(k kept, raw []byte) auditlog.Event {
 	return e
 }
 
-// outcomeEvent says how the call ended.
-func (g *Gateway) outcomeEvent(j judged, f *fault.Error) auditlog.Event {
+// outcomeEvent says how a send ended, and with the last one of a call how the call
+// did: IN_PROGRESS where the call goes on.
+func (g *Gateway) outcomeEvent(j judged, f *fault.Error, status string) auditlog.Event {
 	e := g.callEvent("outcome", j.claimed)
 	e.IntentSeq = j.intent.Seq
-	e.Status = okOr(codeOrNone(f))
+	e.Status = status
 	e.Detail = map[string]any{
-		"attempt": j.attempt, "wrote": j.exchange.Wrote,
+		"attempt": j.attempt, "step": j.step.Name(), "wrote": j.exchange.Wrote,
 		"upstream_ms": j.exchange.Ended.Sub(j.exchange.Started).Milliseconds(),
 		"total_ms":    time.Since(j.came).Milliseconds(),
 	}
@@ -96,11 +108,35 @@ func (g *Gateway) outcomeEvent(j judged, f *fault.Error) auditlog.Event {
 	return e
 }
 
+// endEvent says how a call ended that ends otherwise than its last send did, or
+// that a reconcile looked into. The latter ends the request's own intent.
+func (g *Gateway) endEvent(j judged, f *fault.Error) auditlog.Event {
+	if j.intent.Seq != 0 && j.step.Kind() != actions.StepReconcile {
+		return g.outcomeEvent(j, f, okOr(codeOrNone(f)))
+	}
+	e := g.callEvent("reconcile", j.claimed)
+	e.IntentSeq, e.Status = j.request, okOr(codeOrNone(f))
+	e.Rule = "it was looked up: it took effect"
+	switch {
+	case j.intent.Seq == 0:
+		e.Rule = "nothing could be asked any more"
+	case f != nil && f.Fate(true, true) == fault.Unresolved:
+		e.Rule = "it was looked up, and that cannot tell"
+	case f != nil:
+		e.Rule = "it was looked up: it did not take effect"
+	}
+	e.Detail = map[string]any{"total_ms": time.Since(j.came).Milliseconds(), "reconcile_intent": j.intent.Seq}
+	if f != nil {
+		e.Detail["cause"] = causeText(f)
+	}
+	return e
+}
+
 // takenBackEvent ends an intent of which nothing was sent after all.
 func (g *Gateway) takenBackEvent(i intended, f *fault.Error) auditlog.Event {
 	e := g.callEvent("outcome", i.claimed)
 	e.IntentSeq, e.Status = i.intent.Seq, string(f.Code())
-	e.Detail = map[string]any{"attempt": i.attempt, "wrote": false, "cause": causeText(f)}
+	e.Detail = map[string]any{"attempt": i.attempt, "step": i.step.Name(), "wrote": false, "cause": causeText(f)}
 	return e
 }
 

@@ -37,8 +37,15 @@ type Rejected struct {
 	RequestID               string
 }
 
-// noteRejected counts a refused answer and hands it to whoever listens. Attempts
-// that are repeated count too: the record holds them as well.
+// noteAttempt counts one send: how long it took, and whether its answer was
+// refused. Attempts that are repeated count too: the record holds them as well.
+func (g *Gateway) noteAttempt(j judged) {
+	took := j.exchange.Ended.Sub(j.exchange.Started)
+	g.metrics.seconds.WithLabelValues(j.contract.Action(), j.step.Kind().String()).Observe(took.Seconds())
+	g.noteRejected(j)
+}
+
+// noteRejected counts a refused answer and hands it to whoever listens.
 func (g *Gateway) noteRejected(j judged) {
 	if j.rejection == nil {
 		return

@@ -121,7 +121,7 @@ func (g *Gateway) withdrawStale() {
 		l.mu.Lock()
 		p := l.plan
 		l.mu.Unlock()
-		if p != nil && fault.CodeOf(g.fresh(g.base, p)) == fault.PlanStale {
+		if p != nil && fault.CodeOf(g.fresh(g.base, p.claimed, p.identity)) == fault.PlanStale {
 			l.withdraw(fault.PlanStale)
 		}
 	}
@@ -136,9 +136,11 @@ func (g *Gateway) withdrawWaiting() {
 }
 
 // Locked ends what needs an open vault: cards are withdrawn, their calls end as
-// VAULT_LOCKED and are not consumed. What was sent goes on to its own end.
+// VAULT_LOCKED and are not consumed. What was sent goes on to its own end; what
+// polls waits for the unlock.
 func (g *Gateway) Locked(reason string) {
 	g.desk.WithdrawAll(fault.VaultLocked)
+	g.gate.turn()
 	e := g.event("lock")
 	e.Rule = reason
 	g.log.Append(e)
@@ -146,33 +148,14 @@ func (g *Gateway) Locked(reason string) {
 	g.events.publish("vault", "locked")
 }
 
-// Unlocked notes that the vault is open.
+// Unlocked notes that the vault is open; what polls goes on.
 func (g *Gateway) Unlocked() {
+	g.gate.turn()
 	e := g.event("config")
 	e.Decision = "unlock"
 	g.log.Append(e)
 	g.logger.Info("vault unlocked")
 	g.events.publish("vault", "open")
-}
-
-// Lost is a call that was armed when an earlier run ended, without an outcome.
-type Lost struct {
-	RequestID, Agent, Action string
-	IntentSeq                uint64
-}
-
-// RecoveredUnresolved records that calls of an earlier run may have happened.
-func (g *Gateway) RecoveredUnresolved(calls []Lost) {
-	for _, c := range calls {
-		e := g.event("reconcile")
-		e.CallID, e.Actor, e.Action, e.IntentSeq = c.RequestID, c.Agent, c.Action, c.IntentSeq
-		e.Status = string(fault.OutcomeUnknown)
-		e.Rule = "armed before a stop, no outcome recorded; not sent again"
-		g.log.Append(e)
-	}
-	if len(calls) > 0 {
-		g.logger.Warn("calls of an earlier run may have happened; see `chatelaine calls list --unresolved`", "count", len(calls))
-	}
 }
 
 // SessionEnded withdraws the cards of a session that was revoked or ended:

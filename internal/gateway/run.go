@@ -14,7 +14,12 @@ import (
 // Nothing after the send leads to a second send but the contract's own retry.
 func (g *Gateway) run(ctx context.Context, c claimed) {
 	defer g.survive(c)
-	p, err := g.freeze(ctx, c)
+	l, err := g.look(ctx, c)
+	if err != nil {
+		g.stopLooking(c, err)
+		return
+	}
+	p, err := g.freeze(l)
 	if err != nil {
 		g.stopUnsent(c, err)
 		return
@@ -29,9 +34,9 @@ func (g *Gateway) run(ctx context.Context, c claimed) {
 		g.stopUnsent(c, err)
 		return
 	}
-	defer k.lease.Close()
-	defer k.place()
-	g.attempts(ctx, k)
+	s := g.attempts(ctx, k)
+	defer s.close()
+	g.follow(ctx, s)
 }
 
 // survive turns a panic of ours into a recorded INTERNAL. What was armed stays
@@ -46,23 +51,14 @@ func (g *Gateway) survive(c claimed) {
 	g.stopAfterPanic(c)
 }
 
-func (g *Gateway) freeze(ctx context.Context, c claimed) (planned, error) {
-	name := c.route.Target().Identity()
-	gen, err := g.generation(ctx, c.set, name)
-	if err == nil {
-		// A call that its binding refuses must not ask a person first.
-		err = g.vault.Bound(name, c.route.Target())
-	}
+// freeze makes the plan, with the values that the lookups found: what is shown is
+// what is sent.
+func (g *Gateway) freeze(l looked) (planned, error) {
+	plan, err := l.looking.Freeze()
 	if err != nil {
 		return planned{}, err
 	}
-	facts := actions.CallFacts{CallID: c.call.RequestID(), IdempotencyKey: c.call.IdempotencyKey()}
-	fact := actions.IdentityFact{Name: name, Generation: gen}
-	plan, err := actions.Freeze(c.contract, c.route, c.input, fact, facts)
-	if err != nil {
-		return planned{}, err
-	}
-	return planned{claimed: c, plan: plan, identity: fact}, nil
+	return planned{claimed: l.claimed, plan: plan, identity: l.identity, looked: len(l.contract.Lookups()) > 0}, nil
 }
 
 // placeWait is how long an approved call, or a retry, waits for a place: less
@@ -75,19 +71,19 @@ const placeWait = 8 * time.Second
 // after it, and the approval is spent last.
 func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 	limit := time.Duration(0) // nobody was asked: OVERLOADED at once tells the agent that nothing happened
-	if a.cardID != "" {
+	if a.cardID != "" || a.looked {
 		limit = placeWait
 	}
 	place, err := g.places.wait(ctx, a.route.Target().Name(), limit)
 	if err != nil {
 		return cleared{}, err
 	}
-	lease, err := g.lease(ctx, a.planned)
+	lease, err := g.leaseFor(ctx, a.claimed, a.identity)
 	if err != nil {
 		place()
 		return cleared{}, err
 	}
-	err = g.current(ctx, a)
+	err = g.current(ctx, a.claimed, a.identity)
 	if err == nil {
 		err = a.spend()
 	}
@@ -99,43 +95,42 @@ func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 	return cleared{approved: a, lease: lease, place: place, now: time.Now()}, nil
 }
 
-// current says whether vault, session, contract and target are still as they
-// were when the plan was frozen.
-func (g *Gateway) current(ctx context.Context, a approved) error {
+// current says whether vault, session, contract, target and identity are still as
+// they were when the call began.
+func (g *Gateway) current(ctx context.Context, c claimed, id actions.IdentityFact) error {
 	if err := g.vault.Open(); err != nil {
 		return err
 	}
-	if err := g.sessions.Alive(a.session.ID); err != nil {
+	if err := g.sessions.Alive(c.session.ID); err != nil {
 		return err
 	}
-	return g.fresh(ctx, &a.planned)
+	return g.fresh(ctx, c, id)
 }
 
 // fresh is PLAN_STALE when the current set or vault no longer holds what the
 // plan's digest covers.
-func (g *Gateway) fresh(ctx context.Context, p *planned) error {
+func (g *Gateway) fresh(ctx context.Context, c claimed, id actions.IdentityFact) error {
 	set := g.Set()
-	c, ok := set.Contract(p.contract.Action())
-	if !ok || g.isHeld(c.Action()) || c.Digest() != p.contract.Digest() {
-		return fault.Newf(fault.PlanStale, "the contract %s has changed since", p.contract.Action())
+	now, ok := set.Contract(c.contract.Action())
+	if !ok || g.isHeld(now.Action()) || now.Digest() != c.contract.Digest() {
+		return fault.Newf(fault.PlanStale, "the contract %s has changed since", c.contract.Action())
 	}
-	t, ok := set.Target(p.route.Target().Name())
-	if !ok || t.Digest() != p.route.Target().Digest() {
-		return fault.Newf(fault.PlanStale, "the target %s has changed since", p.route.Target().Name())
+	t, ok := set.Target(c.route.Target().Name())
+	if !ok || t.Digest() != c.route.Target().Digest() {
+		return fault.Newf(fault.PlanStale, "the target %s has changed since", c.route.Target().Name())
 	}
 	gen, err := g.generation(ctx, set, t.Identity())
 	if err != nil {
 		return err
 	}
-	if gen != p.identity.Generation {
+	if gen != id.Generation {
 		return fault.Newf(fault.PlanStale, "the identity %s was replaced since", t.Identity())
 	}
 	return nil
 }
 
-func (g *Gateway) lease(ctx context.Context, p planned) (Lease, error) {
-	id := p.identity
-	if spec, ok := p.set.Identity(id.Name); ok && spec.Kind() == kindNone {
+func (g *Gateway) leaseFor(ctx context.Context, c claimed, id actions.IdentityFact) (Lease, error) {
+	if spec, ok := c.set.Identity(id.Name); ok && spec.Kind() == kindNone {
 		return noLease{}, nil
 	}
 	l, err := g.vault.Lease(ctx, id.Name)
@@ -149,51 +144,38 @@ func (g *Gateway) lease(ctx context.Context, p planned) (Lease, error) {
 	return l, nil
 }
 
-// attempts sends once, and again only as the contract's retry policy says.
-func (g *Gateway) attempts(ctx context.Context, k cleared) {
-	var last judged
+// attempts sends the request once, and again only as the contract's retry policy
+// says. It returns what is known of it then.
+func (g *Gateway) attempts(ctx context.Context, k cleared) *sent {
+	s := &sent{claimed: k.claimed, plan: k.plan, identity: k.identity, lease: k.lease, now: k.now}
+	defer k.place()
 	var unsent error
-	unknown := false
 	executor.Retry(ctx, k.contract.Retry(), func(n int) (fault.Code, time.Duration, bool) {
-		j, err := g.attempt(ctx, k, n)
+		j, err := g.attemptRequest(ctx, k, n)
 		if err != nil {
 			unsent = err
 			return fault.CodeOf(err), 0, false
 		}
-		last, unsent = j, nil
-		code := codeOf(j)
-		if k.changes() && code == fault.OutcomeUnknown {
-			unknown = true
-			k.call.Doubt()
-		}
-		if code == "" {
+		unsent = nil
+		s.took(j)
+		if j.fault == nil {
 			return "", 0, false
 		}
-		return code, j.fault.RetryAfter(), g.maySend(ctx, k) == nil
+		return j.fault.Code(), j.fault.RetryAfter(), g.mayRetry(ctx, k) == nil
 	})
-	switch {
-	case unsent != nil && unknown:
-		// An earlier attempt may have happened: that is what the agent must hear.
-		g.settle(last, fault.New(fault.OutcomeUnknown, unsent))
-	case unsent != nil && last.attempt > 0:
-		// An earlier attempt was sent and ended in a known way; it stands.
-		g.settle(last, last.fault)
-	case unsent != nil:
-		g.stopUnsent(k.claimed, unsent)
-	case unknown && last.fault != nil && last.fault.Code() != fault.OutcomeUnknown:
-		g.settle(last, fault.New(fault.OutcomeUnknown, last.fault))
-	default:
-		g.settle(last, last.fault)
-	}
+	s.unsent = unsent
+	return s
 }
 
-// maySend keeps a retry from outliving the authority of its call.
-func (g *Gateway) maySend(ctx context.Context, k cleared) error {
+// mayRetry keeps a retry from outliving the authority of its call.
+func (g *Gateway) mayRetry(ctx context.Context, k cleared) error {
 	if g.draining.Load() {
-		return fault.Newf(fault.Overloaded, "the daemon is shutting down")
+		return errDraining()
 	}
-	return g.current(ctx, k.approved)
+	return g.current(ctx, k.claimed, k.identity)
 }
+
+func errDraining() error { return fault.Newf(fault.Overloaded, "the daemon is shutting down") }
 
 func (c named) changes() bool { return c.contract.Effect() != actions.Read }
 

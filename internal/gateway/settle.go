@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"chatelaine/internal/actions"
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
@@ -21,6 +23,9 @@ func (g *Gateway) settle(j judged, f *fault.Error) {
 	id := j.call.RequestID()
 	var envelope []byte
 	var err error
+	if f == nil && !j.proved.OK() {
+		f = fault.Newf(fault.Internal, "the call ends without a failure and without a success")
+	}
 	if f == nil {
 		envelope, err = g.envelopeOK(j.contract, id, j.proved)
 		if err != nil {
@@ -32,7 +37,11 @@ func (g *Gateway) settle(j judged, f *fault.Error) {
 		envelope = g.envelopeError(j.contract, id, f)
 	}
 	out := ledger.Outcome{Envelope: envelope, Code: string(codeOrNone(f)), Fate: fateOf(j, f), Sentence: j.plan.Sentence()}
-	if err := g.seal(j, f, out); err != nil {
+	switch err := g.seal(j, f, out); {
+	case errors.Is(err, ledger.ErrTransition) && isOver(j.call):
+		g.overtaken(j)
+		return
+	case err != nil:
 		g.unsealed(j, err)
 	}
 	g.observe(j, f)
@@ -44,8 +53,8 @@ func (g *Gateway) seal(j judged, f *fault.Error, out ledger.Outcome) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)
 	defer cancel()
 	pending := j.recorded
-	if codeOrNone(f) != codeOf(j) { // the call ends otherwise than its last attempt
-		pending = g.log.Append(g.outcomeEvent(j, f))
+	if okOr(codeOrNone(f)) != j.status || j.step.Kind() == actions.StepReconcile {
+		pending = g.log.Append(g.endEvent(j, f))
 	}
 	if out.Fate == fault.Rearmed || out.Fate == fault.NotConsumed {
 		// Nothing happened and the same id may be sent again: the order is
@@ -72,6 +81,11 @@ func (g *Gateway) seal(j judged, f *fault.Error, out ledger.Outcome) error {
 	return nil
 }
 
+func isOver(c *ledger.Call) bool {
+	_, over := c.Outcome()
+	return over
+}
+
 func rearmAfter(f *fault.Error) time.Duration {
 	if f == nil {
 		return 0
@@ -96,7 +110,10 @@ func fateOf(j judged, f *fault.Error) fault.Fate {
 	if f == nil {
 		return fault.Final
 	}
-	return f.Fate(j.changes(), j.exchange.Wrote)
+	// A poll or a reconcile comes after a request that was sent, also when it was
+	// not sent itself.
+	sent := j.exchange.Wrote || j.step.Kind() != actions.StepRequest
+	return f.Fate(j.mayHaveChanged(), sent)
 }
 
 func codeOrNone(f *fault.Error) fault.Code {
@@ -175,8 +192,7 @@ func (g *Gateway) observe(j judged, f *fault.Error) {
 	code := codeOrNone(f)
 	action := j.contract.Action()
 	g.metrics.calls.WithLabelValues(action, okOr(code)).Inc()
-	g.metrics.seconds.WithLabelValues(action).Observe(j.exchange.Ended.Sub(j.exchange.Started).Seconds())
-	args := []any{"request_id", j.call.RequestID(), "action", action, "agent", j.session.Name, "target", j.route.Target().Name(), "code", okOr(code), "attempt", j.attempt, "upstream_status", j.exchange.Status}
+	args := []any{"request_id", j.call.RequestID(), "action", action, "agent", j.session.Name, "target", j.route.Target().Name(), "code", okOr(code), "step", j.step.Name(), "attempt", j.attempt, "upstream_status", j.exchange.Status}
 	if r := j.rejection; r != nil {
 		args = append(args, "layer", r.Layer, "rule", r.Rule, "schema_path", r.SchemaPath)
 	} else if f != nil {

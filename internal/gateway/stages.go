@@ -52,11 +52,19 @@ type claimed struct {
 	came time.Time
 }
 
+// looked: what the lookups found is proved; nothing where the contract has none.
+type looked struct {
+	claimed
+	looking  actions.Looking
+	identity actions.IdentityFact
+}
+
 // planned: everything that will be sent is frozen under one digest.
 type planned struct {
 	claimed
 	plan     actions.Plan
 	identity actions.IdentityFact
+	looked   bool // lookups were sent for it
 }
 
 // approved: that digest may be performed, and how that was decided.
@@ -76,12 +84,26 @@ type cleared struct {
 	now   time.Time // call.now, the same for every attempt
 }
 
-// intended: the intent is durable in the record and in the ledger.
+// turn: one send of one step, which authority was just looked at for; the lease
+// is held.
+type turn struct {
+	claimed
+	plan     actions.Plan // the zero value before the freeze: a lookup
+	identity actions.IdentityFact
+	lease    Lease
+	step     actions.Step
+	attempt  int       // of this step, from 1
+	now      time.Time // call.now
+
+	decision, cardID string // of a request: how it was allowed
+	request          uint64 // of a poll or reconcile: the request's intent, 0 where not known
+}
+
+// intended: the intent is durable in the record, that of a request in the ledger
+// too.
 type intended struct {
-	cleared
-	attempt int
-	intent  auditlog.Receipt
-	request actions.Request
+	turn
+	intent auditlog.Receipt
 }
 
 // answered: the one attempt has ended, one way or another.
@@ -104,8 +126,11 @@ type judged struct {
 	kept
 	proved    *validate.Proved
 	rejection *validate.Rejection
-	fault     *fault.Error // nil only with a proved success
-	// recorded is the answer and this attempt's own outcome on their way into
-	// the record.
+	// fault is nil only with a proved answer that is no failure: a success, a
+	// capture, or the word of a poll or a reconcile.
+	fault *fault.Error
+	// status is how the record names this attempt's own end, and recorded that
+	// outcome, with the answer, on its way there.
+	status   string
 	recorded *auditlog.Pending
 }
