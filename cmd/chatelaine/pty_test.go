@@ -13,10 +13,15 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"chatelaine/internal/testkit"
 )
 
 // ptyTimeout bounds one wait for a prompt; a loaded machine is slow.
-const ptyTimeout = 20 * time.Second
+const ptyTimeout = testkit.Patience
+
+// ptyEnd is written to the terminal after the program's last output, by the test.
+const ptyEnd = "\x00end of the output\x00"
 
 // terminal is chatelaine at a pseudo-terminal, with a person at the other end.
 type terminal struct {
@@ -109,12 +114,14 @@ func (x *terminal) types(s string) {
 	}
 }
 
+// ends waits for the program's end and for all that it wrote.
 func (x *terminal) ends(code int) {
 	x.t.Helper()
 	waited := make(chan error, 1)
 	go func() { waited <- x.cmd.Wait() }()
 	select {
 	case err := <-waited:
+		x.drain()
 		got := 0
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
@@ -129,6 +136,16 @@ func (x *terminal) ends(code int) {
 	if !echoes(x.tty) {
 		x.t.Error("the program ended and left the echo off")
 	}
+}
+
+// drain waits until the test has read everything that lies in the terminal: it
+// comes out in the order in which it was written.
+func (x *terminal) drain() {
+	x.t.Helper()
+	if _, err := x.tty.WriteString(ptyEnd); err != nil {
+		x.t.Fatal(err)
+	}
+	testkit.Until(x.t, "the end of the output", func() bool { return strings.Contains(x.text(), ptyEnd) })
 }
 
 func (x *terminal) hides(secrets ...string) {

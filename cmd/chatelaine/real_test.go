@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +70,7 @@ func cmdRealDaemon(ts *testscript.TestScript, _ bool, _ []string) {
 		serve.Process.Signal(syscall.SIGTERM)
 		serve.Wait()
 		if strings.Contains(log.String(), realToken) {
-			ts.Logf("the daemon's log holds the token")
+			ts.Fatalf("the daemon's log holds the token")
 		}
 	})
 	waitForSocket(ts, filepath.Join(ts.Getenv("RUNTIME"), "operator.sock"))
@@ -77,7 +78,8 @@ func cmdRealDaemon(ts *testscript.TestScript, _ bool, _ []string) {
 
 func waitForSocket(ts *testscript.TestScript, path string) {
 	for end := time.Now().Add(ptyTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		if c, err := net.Dial("unix", path); err == nil { // a socket is there a moment before anybody listens
+			c.Close()
 			return
 		}
 	}

@@ -25,10 +25,10 @@ func readHidden(ctx context.Context, tty *os.File, prompt string) ([]byte, error
 	quiet.Lflag &^= unix.ECHO | unix.ECHONL
 	quiet.Lflag |= unix.ICANON | unix.ISIG
 	quiet.Iflag |= unix.ICRNL
-	fmt.Fprint(tty, prompt)
 	if err := unix.IoctlSetTermios(fd, ttySet, &quiet); err != nil {
 		return nil, usage("cannot switch the terminal's echo off: " + err.Error())
 	}
+	fmt.Fprint(tty, prompt) // now, so that what is pasted at once is hidden too
 	defer func() {
 		_ = unix.IoctlSetTermios(fd, ttySet, before) // a closed terminal has no echo to restore
 		fmt.Fprintln(tty)
