@@ -35,7 +35,7 @@ func (d *draft) bind(st *site) {
 	if d.schemaLint(d.inputNode, d.c.inputDoc, validate.UseInput) {
 		s, err := validate.CompileSchema("input", d.c.inputDoc)
 		if err != nil {
-			d.bad(d.inputNode.Pos, "schema", "", "the input schema does not compile: %v", err)
+			d.bad(d.inputNode.Pos, "schema-compile", "", "the input schema does not compile: %v", err)
 		}
 		d.c.inputSchema = s
 	}
@@ -48,7 +48,7 @@ func (d *draft) bind(st *site) {
 	d.c.digest = digest("contract", doc)
 	env, err := envelopeSchema(d.c)
 	if err != nil {
-		d.bad(d.root.Pos, "schema", "", "the schema of this action's answers does not compile: %v", err)
+		d.bad(d.root.Pos, "schema-compile", "", "the schema of this action's answers does not compile: %v", err)
 	}
 	d.c.envelope = env
 	d.c.places = d.remember()

@@ -1,7 +1,6 @@
 package actions
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -338,17 +337,31 @@ func (d *draft) setAside(n *strictyaml.Node) {
 	if n == nil {
 		return
 	}
-	rules := slices.Sorted(maps.Keys(lintRules))
+	rules := LintRules()
 	for _, it := range d.f.List(n, "exceptions") {
 		if !d.f.Map(it, "an exception", "rule", "because") {
 			continue
 		}
 		r := d.f.Require(it, "an exception", "rule")
 		rule, ok := d.f.Text(r, "rule")
-		if ok && lintRules[rule] == "" {
-			d.bad(r.Pos, "exception", strictyaml.DidYouMean(rule, rules), "%q is no rule that can be set aside", rule)
+		if ok && !slices.Contains(rules, rule) {
+			d.bad(r.Pos, "exception", exceptionHint(rule, rules), "%q is no rule that can be set aside", rule)
+		}
+		if slices.ContainsFunc(d.c.exceptions, func(e exception) bool { return e.rule == rule }) {
+			d.bad(r.Pos, "exception", "keep one of the two", "the rule %s is set aside twice", rule)
 		}
 		because := d.sentence(d.f.Require(it, "an exception", "because"), "because", maxBecause)
 		d.c.exceptions = append(d.c.exceptions, exception{rule, because})
 	}
+}
+
+// exceptionHint says why a rule cannot be set aside, or which was meant.
+func exceptionHint(rule string, rules []string) string {
+	if r, ok := RuleByID(rule); ok && r.Decider != ByLint {
+		return "what is refused when a contract is loaded cannot be set aside; mend it"
+	}
+	if hint := strictyaml.DidYouMean(rule, rules); hint != "" {
+		return hint
+	}
+	return "see docs/lint.md for those that can"
 }

@@ -160,7 +160,7 @@ func (d *draft) expect(n *strictyaml.Node, row *validate.RowSpec) {
 		return
 	}
 	if _, err := validate.CompileSchema(row.Name+".expect", doc); err != nil {
-		d.bad(n.Pos, "schema", "", "the schema does not compile: %v", err)
+		d.bad(n.Pos, "schema-compile", "", "the schema does not compile: %v", err)
 		return
 	}
 	row.Expect = doc

@@ -234,7 +234,7 @@ func (d *draft) result(n *strictyaml.Node) {
 	}
 	s, err := validate.CompileSchema("result", doc)
 	if err != nil {
-		d.bad(n.Pos, "schema", "", "the result schema does not compile: %v", err)
+		d.bad(n.Pos, "schema-compile", "", "the result schema does not compile: %v", err)
 		return
 	}
 	d.c.resultSchema = s

@@ -1,11 +1,9 @@
 package actions
 
 import (
+	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"chatelaine/internal/actions/strictyaml"
@@ -13,32 +11,16 @@ import (
 )
 
 // Finding is one remark of the lint about a contract that loads. Page is the
-// part of docs/contract-format.md that explains it.
+// part of docs/contract-format.md that states the rule. SetAside is the author's
+// reason where an exception sets the rule aside, "" where none does.
 type Finding struct {
 	Rule, File    string
 	Line, Column  int
 	Message, Hint string
 	Page          string
+	Severity      Severity
+	SetAside      string
 }
-
-// lintRules are the rules a contract may set aside with an exception, each with
-// its part of docs/contract-format.md. What the loader refuses cannot be set
-// aside and is not here. The ids never change.
-var lintRules = map[string]string{
-	"fixtures":          "Fixtures",
-	"fixture-not-done":  "Outcomes",
-	"sentence-selects":  "Approval",
-	"input-not-shown":   "Approval",
-	"result-not-bound":  "Checks",
-	"expect-missing":    "Outcomes",
-	"code-unused":       "Top level",
-	"target-not-listed": "Site file",
-	"exception-unused":  "Top level",
-	"signed-not-bound":  "Checks",
-}
-
-// LintRules returns the ids of all lint rules, sorted.
-func LintRules() []string { return sortedKeys(lintRules) }
 
 // Exceptions returns the rules the author set aside: "RULE: because".
 func (c *Contract) Exceptions() []string {
@@ -53,44 +35,73 @@ func (c *Contract) Exceptions() []string {
 type linter struct {
 	c     *Contract
 	s     *Set
+	root  *strictyaml.Node // the contract's text, nil where its folder is not known
 	found []Finding
 }
 
 func (l *linter) say(rule string, at strictyaml.Pos, hint, format string, args ...any) {
+	r, _ := RuleByID(rule)
 	l.found = append(l.found, Finding{
 		Rule: rule, File: l.c.places.file, Line: at.Line, Column: at.Column,
-		Message: fmt.Sprintf(format, args...), Hint: hint, Page: lintRules[rule],
+		Message: fmt.Sprintf(format, args...), Hint: hint, Page: r.Page, Severity: r.Severity,
 	})
+}
+
+// at is the place of a JSON pointer below one of the contract's keys.
+func (l *linter) at(key, pointer string) strictyaml.Pos {
+	n := l.root.Get(key)
+	if n == nil {
+		return l.c.places.root
+	}
+	return locate(n, pointer)
 }
 
 // Lint reads a loaded contract with a reviewer's eyes. s may be nil; what
 // depends on the site file is then not looked at. Findings that the contract
 // sets aside are left out.
 func Lint(c *Contract, s *Set) []Finding {
-	l := &linter{c: c, s: s}
-	l.fixtures()
-	l.sentence()
-	l.shown()
-	l.bound()
-	l.expects()
-	l.codes()
-	l.listed()
-	l.signed()
-	return l.withoutExceptions()
+	return slices.DeleteFunc(LintAll(c, s), func(f Finding) bool { return f.SetAside != "" })
 }
 
-// withoutExceptions drops what was set aside, and remarks on exceptions that
-// set nothing aside.
-func (l *linter) withoutExceptions() []Finding {
+// LintAll is Lint with the findings that the contract sets aside, each with the
+// author's reason.
+func LintAll(c *Contract, s *Set) []Finding {
+	l := &linter{c: c, s: s}
+	if c.dir != "" {
+		l.root, _ = Source(c.dir)
+	}
+	for _, look := range []func(){
+		l.fixtures, l.sentence, l.shown, l.bound, l.expects, l.codes, l.listed, l.signed,
+		l.suspectNames, l.namedMembers, l.freePaths, l.grammars, l.rows, l.picks, l.pieces, l.words, l.envelope,
+	} {
+		look()
+	}
+	l.setAside()
+	return l.inOrder()
+}
+
+// setAside marks what was set aside, and remarks on exceptions that set nothing
+// aside.
+func (l *linter) setAside() {
 	for _, e := range l.c.exceptions {
-		used := slices.ContainsFunc(l.found, func(f Finding) bool { return f.Rule == e.rule })
-		if !used && e.rule != "exception-unused" && (l.s != nil || e.rule != "target-not-listed") {
-			l.say("exception-unused", l.c.places.exceptions[e.rule], "take it away", "nothing breaks the rule %s any more", e.rule)
+		used := false
+		for i, f := range l.found {
+			if f.Rule == e.rule {
+				l.found[i].SetAside, used = e.because, true
+			}
+		}
+		if !used && (l.s != nil || e.rule != "target-not-listed") {
+			l.say(ruleExceptionUnused, l.c.places.exceptions[e.rule], "take it away", "nothing breaks the rule %s any more", e.rule)
 		}
 	}
-	return slices.DeleteFunc(l.found, func(f Finding) bool {
-		return slices.ContainsFunc(l.c.exceptions, func(e exception) bool { return e.rule == f.Rule })
+}
+
+// inOrder sorts by place and drops repeats.
+func (l *linter) inOrder() []Finding {
+	slices.SortStableFunc(l.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
 	})
+	return slices.Compact(l.found)
 }
 
 // sentence wants every input that chooses the target in the sentence.
@@ -153,6 +164,13 @@ func (l *linter) bound() {
 	}
 }
 
+// envelope holds what the daemon writes around data to what it asks of others.
+func (l *linter) envelope() {
+	for _, f := range validate.LintSchema(l.c.envelope.Doc(), validate.UseEnvelope) {
+		l.say("envelope-open", l.c.places.root, f.Hint, "the answer of this action, at %s: %s", f.Pointer, f.Message)
+	}
+}
+
 // expects wants a schema under every JSON success.
 func (l *linter) expects() {
 	for i, r := range l.c.request.rows {
@@ -176,84 +194,6 @@ func (l *linter) listed() {
 	if l.s != nil && len(l.c.targets) == 0 {
 		l.say("target-not-listed", l.c.places.root, "the operator adds it under actions", "no target lists the action %s, so every call is refused", l.c.action)
 	}
-}
-
-// maxFixtureFile is what playing a fixture reads too.
-const maxFixtureFile = 4 << 20
-
-// fixtureKinds are what a fixture's file name begins with.
-var fixtureKinds = []string{"accepted", "near-miss", "failure", "hostile"}
-
-// fixtures wants one of each kind that proves something, and proof for every
-// row that says nothing was done.
-func (l *linter) fixtures() {
-	dir := filepath.Join(l.c.dir, "fixtures")
-	entries, _ := os.ReadDir(dir)
-	have := map[string]bool{}
-	var shows []fixtureAnswer
-	for _, e := range entries {
-		ext := filepath.Ext(e.Name())
-		i := slices.IndexFunc(fixtureKinds, func(k string) bool { return strings.HasPrefix(e.Name(), k) })
-		if e.IsDir() || i < 0 || ext != ".yaml" && ext != ".yml" && ext != ".json" {
-			continue
-		}
-		want, answers := readFixture(filepath.Join(dir, e.Name()))
-		// A file that is called accepted and wants a failure accepts nothing.
-		if want != nil && want.Truth == (fixtureKinds[i] == "accepted") {
-			have[fixtureKinds[i]] = true
-		}
-		shows = append(shows, answers...)
-	}
-	for _, k := range fixtureKinds[:3] {
-		if !have[k] {
-			l.say("fixtures", l.c.places.root, "add fixtures/"+k+"-….yaml with want: {ok: "+strconv.FormatBool(k == "accepted")+", …}", "there is no fixture of the kind %s", k)
-		}
-	}
-	for i, r := range l.c.request.rows {
-		if r.NotDone && !slices.ContainsFunc(shows, func(a fixtureAnswer) bool { return a.shows(r) }) {
-			l.say("fixture-not-done", l.c.places.success[i], "add a fixture with this answer and the code it gives", "a row says that nothing was done, and no fixture shows it")
-		}
-	}
-}
-
-// fixtureAnswer is what the lint reads of a fixture: the statuses answered and
-// the code wanted.
-type fixtureAnswer struct {
-	status int
-	code   string
-}
-
-func (a fixtureAnswer) shows(r validate.RowSpec) bool {
-	if !slices.Contains(r.Status, a.status) || a.code == "" {
-		return false
-	}
-	f := r.Failure
-	codes := []string{f.Code, f.Other}
-	for _, c := range f.Map {
-		codes = append(codes, c)
-	}
-	return slices.Contains(codes, a.code)
-}
-
-// readFixture returns want.ok, nil for a file that is no fixture (a body lies
-// here too) or cannot be read, and what it shows. Its mistakes are told where
-// it is played.
-func readFixture(path string) (ok *strictyaml.Node, shows []fixtureAnswer) {
-	root := readFile(path, strictyaml.Limits{Bytes: maxFixtureFile}).Root()
-	want := root.Get("want")
-	if ok = want.Get("ok"); ok == nil || ok.Kind != strictyaml.Bool {
-		return nil, nil
-	}
-	code, answers := want.Get("code"), root.Get("answers")
-	if answers == nil || code == nil {
-		return ok, nil
-	}
-	for _, a := range answers.Items {
-		if st, is := intOf(a.Get("status").Value()); is {
-			shows = append(shows, fixtureAnswer{st, code.Text})
-		}
-	}
-	return ok, shows
 }
 
 // signed wants evidence that is about this call: an old statement about

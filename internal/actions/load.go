@@ -18,14 +18,24 @@ const maxContracts = 1000
 // LoadSet reads the site file and every contract folder under contractsDir. It
 // gives a whole set, or all mistakes of all files.
 func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
+	set, problems := loadParts(sitePath, contractsDir)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return set, nil
+}
+
+// loadParts gives what loads beside the mistakes of what does not. Only a set
+// without a mistake has a digest and may be used.
+func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 	s := loadSite(sitePath)
+	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists, keys: s.keys}
 	problems := slices.Clone(s.f.Problems())
 	dirs, err := contractDirs(contractsDir)
 	if err != nil {
 		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error(), Hint: "name the folder that holds the contract folders"})
-		return nil, problems.Sort()
+		return set, problems.Sort()
 	}
-	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists, keys: s.keys}
 	for _, dir := range dirs {
 		d := readContract(dir)
 		d.bind(s)
@@ -35,11 +45,10 @@ func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
 		}
 		set.contracts[d.c.action] = d.c
 	}
-	if len(problems) > 0 {
-		return nil, problems.Sort()
+	if len(problems) == 0 {
+		set.seal(s)
 	}
-	set.seal(s)
-	return set, nil
+	return set, problems.Sort()
 }
 
 // contractDirs lists the contract folders: every folder but hidden ones. Other

@@ -25,7 +25,8 @@ func TestShippedContracts(t *testing.T) {
 			t.Errorf("%s: not whole", c.Action())
 		}
 		alone, ps := LoadContract(c.Dir())
-		if len(ps) > 0 || alone.Digest() != c.Digest() {
+		// The names of an operator's list are under the digest.
+		if len(ps) > 0 || (alone.Digest() != c.Digest()) != (c.route.list != "") {
 			t.Errorf("%s: read alone: %v", c.Action(), ps)
 		}
 	}

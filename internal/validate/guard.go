@@ -207,6 +207,10 @@ func (g *guard) beside(at, name string, schema map[string]any) {
 
 func (g *guard) pattern(at, p string) {
 	for _, why := range LintPattern(p) {
+		if why == costComplaint {
+			g.add(ruleCost, at, "repeat single classes, and put a character between two repetitions that neither of them takes", "%s", why)
+			continue
+		}
 		g.add(rulePattern, at, "spell out what may stand there, as in ^[a-z0-9][a-z0-9-]{2,62}$", "%s", why)
 	}
 }

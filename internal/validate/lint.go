@@ -28,6 +28,7 @@ const (
 	ruleNull        = "schema-null"
 	ruleFormat      = "schema-format"
 	rulePattern     = "schema-pattern"
+	ruleCost        = "schema-pattern-cost"
 	ruleBeside      = "schema-type-beside-bound"
 	ruleValue       = "schema-value"
 	ruleTooLarge    = "schema-too-large"

@@ -20,7 +20,7 @@ func LintPattern(p string) []string {
 	}
 	tree, err := parsePattern(p)
 	if err != nil {
-		return []string{"the pattern does not compile"}
+		return []string{patternTrouble(p)}
 	}
 	if _, err := regexp.Compile(p); err != nil {
 		return []string{"the pattern is too large"}
@@ -29,7 +29,11 @@ func LintPattern(p string) []string {
 	if !isAnchored(tree) {
 		out = append(out, "the pattern must begin with ^ and end with $ for all its alternatives")
 	}
-	return append(out, scanPattern(p)...)
+	out = append(out, scanPattern(p)...)
+	if len(out) == 0 && isCostly(tree) {
+		out = append(out, costComplaint)
+	}
+	return out
 }
 
 func parsePattern(p string) (*syntax.Regexp, error) { return syntax.Parse(p, syntax.Perl) }

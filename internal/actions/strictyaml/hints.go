@@ -42,7 +42,7 @@ var plainHints = map[string]string{
 	"retry":               "list the codes that are worth another attempt, such as UPSTREAM_UNAVAILABLE",
 	"route":               "write {target: NAME}, {by: [INPUT], cases: […]} or {by: INPUT, list: NAME}; by names required enums at the top of the input",
 	"route-case":          "give every combination of the inputs' values exactly one case",
-	"schema":              "write it in JSON Schema 2020-12, closed and bounded",
+	"schema-compile":      "write it in JSON Schema 2020-12, closed and bounded",
 	"size":                "split the file, or take away what nobody needs",
 	"ssh":                 "take it away until a release plays steps over SSH",
 	"syntax":              "see whether quotes and brackets are closed and lines are indented with spaces",

@@ -1,0 +1,117 @@
+package actions
+
+// lintRules are decided by the lint about a contract that loads. These, and only
+// these, may be set aside with an exception.
+var lintRules = []Rule{
+	{
+		ID: "fixtures", Page: "Fixtures", Severity: Error,
+		Title:  "A kind of fixture is missing",
+		Reason: "An accepted answer, a near miss and a failure show what the contract takes and what it refuses; without them nobody has tried.",
+	},
+	{
+		ID: "fixture-not-done", Page: "Outcomes", Severity: Error,
+		Title:  "A row that says nothing was done, and no fixture shows it",
+		Reason: "not_done makes a caller send a change again; that the service promises it must be shown by one of its answers.",
+	},
+	{
+		ID: "sentence-selects", Page: "Approval", Severity: Error,
+		Title:  "A sentence that leaves out what chooses the target",
+		Reason: "Who approves must read where it goes.",
+	},
+	{
+		ID: "input-not-shown", Page: "Approval", Severity: Error,
+		Title:  "An input of a change that nobody is shown",
+		Reason: "An approval covers exactly what was shown.",
+	},
+	{
+		ID: "result-not-bound", Page: "Checks", Severity: Error,
+		Title:  "A member of the result with an input's name that is not compared with it",
+		Reason: "An answer about something else would pass as the answer to what was asked.",
+	},
+	{
+		ID: "expect-missing", Page: "Outcomes", Severity: Error,
+		Title:  "A success that reads a body no schema describes",
+		Reason: "An answer that nobody described is accepted whatever else stands in it, an error beside the data too.",
+	},
+	{
+		ID: "code-unused", Page: "Top level", Severity: Warning,
+		Title:  "A declared code that no row gives",
+		Reason: "Callers write code for it, and it never comes.",
+	},
+	{
+		ID: "target-not-listed", Page: "Site file", Severity: Warning,
+		Title:  "No target lists the action",
+		Reason: "Every call is refused until the operator lists it.",
+	},
+	{
+		ID: "exception-unused", Page: "Top level", Severity: Warning,
+		Title:  "An exception that sets nothing aside",
+		Reason: "An exception that stands for nothing hides the next finding.",
+	},
+	{
+		ID: "signed-not-bound", Page: "Checks", Severity: Error,
+		Title:  "A signature that is not about this call",
+		Reason: "A signature says who said it; an old statement about something else is signed just as well.",
+	},
+	{
+		ID: "input-suspect-name", Page: "Values", Severity: Error,
+		Title:  "Free text under the name of an authority",
+		Reason: "A name such as server, domain, password, role, sql or template promises a place, an identity or a program. With an enum the values are the author's and the name is only a name.",
+	},
+	{
+		ID: "input-names-members", Page: "A step over HTTP", Severity: Error,
+		Title:  "An input that names members itself",
+		Reason: "With patternProperties the agent chooses the names of members, and so which member of the request it writes.",
+	},
+	{
+		ID: "path-free", Page: "A step over HTTP", Severity: Error,
+		Title:  "A path whose first folder the agent chooses",
+		Reason: "The first segment names the endpoint. It is the author's, the operator's, or one of an enum.",
+	},
+	{
+		ID: "input-in-grammar", Page: "Values", Severity: Error,
+		Title:  "Free text inside an expression",
+		Reason: "Between the author's operators a caller's text can end its own term and begin another one: a filter is a small program. Give the input an enum or a pattern over letters, digits, dot, underscore and hyphen, or send it as a value of its own.",
+	},
+	{
+		ID: "outcome-never", Page: "Outcomes", Severity: Error,
+		Title:  "A row that no answer can match",
+		Reason: "A `when` that contradicts itself, a status that has no body, or a row that another one always matches too: two rows are an invalid answer, so this one never counts.",
+	},
+	{
+		ID: "outcome-twice", Page: "Outcomes", Severity: Error,
+		Title:  "An answer that two rows match",
+		Reason: "Exactly one row must match. A value that stands in both makes every answer with it invalid.",
+	},
+	{
+		ID: "outcome-expect", Page: "Outcomes", Severity: Error,
+		Title:  "A row whose `expect` contradicts its `when`",
+		Reason: "The row would be chosen and then always refused.",
+	},
+	{
+		ID: "pick-not-there", Page: "Picks", Severity: Error,
+		Title:  "A pick of a member that `expect` does not let through",
+		Reason: "The member is never there: the answer is always refused, or the value always left out.",
+	},
+	{
+		ID: "result-in-pieces", Page: "Result and display", Severity: Error,
+		Title:  "Free text in small pieces",
+		Reason: "Many short words are a text too. All strings of one answer that may hold words, lists multiplied by their length, stay below 1,024 characters, a list of pieces of at most 8 characters below 128; give them an enum, a narrower pattern or a smaller maxItems, or put the text under display.",
+	},
+	{
+		ID: "text-instructs", Page: "Top level", Severity: Error,
+		Title:  "A text that an agent could take for an instruction",
+		Reason: "Summaries, messages, descriptions and names reach an agent as part of what it reads before it acts. They say what is so, never what to do: no “you”, no “must call”, no “ignore”, no talk of prompts, systems or assistants.",
+	},
+	{
+		ID: "text-markup", Page: "Top level", Severity: Error,
+		Title:  "A text with an address or markup",
+		Reason: "A URL in a summary is a place an agent may go, and markup may be taken for the words of somebody else.",
+	},
+	{
+		ID: "envelope-open", Page: "Result and display", Severity: Error,
+		Title:     "An envelope that is not closed and bounded",
+		Reason:    "What leaves to an agent is closed at every level, the part that the daemon writes too.",
+		NoExample: "The daemon writes the envelope itself; the rule holds its own part to what it asks of others.",
+	},
+}
