@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,130 +13,180 @@ import (
 	"chatelaine/internal/contracttest"
 )
 
+// contractTest is one run of the command.
+type contractTest struct {
+	files           contractFiles
+	actions         []string
+	parallel        int
+	mutate          bool
+	coverage        bool
+	requireCoverage bool
+	watch           bool
+	junit           string
+	github          bool
+	verbose, json   bool
+}
+
+// parallelLimit is more fixtures at once than any machine has use for.
+const parallelLimit = 256
+
 func (a *app) contractTestCmd() *cobra.Command {
-	var asJSON, verbose, mutate bool
-	var f contractFiles
-	var parallel int
+	t := contractTest{}
 	cmd := &cobra.Command{
 		Use: "test [ACTION…]", Short: "Play the fixtures of contracts",
 		Long: `Play the fixtures of contracts through the real executor against a real HTTPS
-server on this machine, and compare what left and what came back. It needs no
-daemon and no secret. It ends with 1 where a fixture fails.`,
-		Example: "  chatelaine contract test\n  chatelaine contract test deploy_release --contracts contracts --json",
+server on this machine, and compare what left and what came back. Fixtures of old
+upstream shapes, in fixtures/v1, v2 and so on, are played too. It needs no daemon
+and no secret. It ends with 1 where a fixture fails.
+
+--mutate also makes the near-misses of every answer that a contract takes: a member
+more, one less, null, another type, another thing's name, an old time, other bytes.
+Each must be refused, or be an answer that the contract's author wrote out; what is
+neither is a hole and ends the run with 1. docs/contract-testing.md has the rule.`,
+		Example: "  chatelaine contract test\n  chatelaine contract test deploy_release --contracts contracts --mutate --coverage\n  chatelaine contract test --watch\n  chatelaine contract test --contracts contracts --mutate --require-coverage --junit report.xml --github",
 		RunE: do(func(cmd *cobra.Command, args []string) error {
-			f, err := f.find(a)
-			if err != nil {
+			var err error
+			if t.files, err = t.files.find(a); err != nil {
 				return err
 			}
-			if parallel < 0 || parallel > 256 {
-				return usage("--parallel must lie between 0 and 256")
+			t.actions = args
+			if err := t.check(); err != nil {
+				return err
 			}
-			return a.testContracts(cmd.Context(), contracttest.Options{Site: f.site, Contracts: f.contracts, Actions: args, Parallel: parallel, Mutate: mutate}, verbose, asJSON)
+			if t.watch {
+				return a.watchContracts(cmd.Context(), t)
+			}
+			return a.testContracts(cmd.Context(), t)
 		}),
 	}
-	f.add(cmd)
-	cmd.Flags().IntVar(&parallel, "parallel", 0, "fixtures at once, 0 for one a processor")
-	cmd.Flags().BoolVar(&mutate, "mutate", false, "also make the near-misses of every accepted answer, and report those that are taken")
-	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the fixtures that passed")
-	jsonFlag(cmd, &asJSON)
+	t.files.add(cmd)
+	f := cmd.Flags()
+	f.IntVar(&t.parallel, "parallel", 0, "fixtures at once, 0 for one a processor")
+	f.BoolVar(&t.mutate, "mutate", false, "also make the near-misses of every accepted answer, and report those that are taken")
+	f.BoolVar(&t.coverage, "coverage", false, "list the rows, picks, display texts and checks that no fixture reached")
+	f.BoolVar(&t.requireCoverage, "require-coverage", false, "end with 1 where a place is not reached")
+	f.BoolVar(&t.watch, "watch", false, "play again what changes, until interrupted")
+	f.StringVar(&t.junit, "junit", "", "also write the report to this file as JUnit XML")
+	f.BoolVar(&t.github, "github", false, "also write annotations as GitHub's build servers read them")
+	f.BoolVar(&t.verbose, "verbose", false, "also list the fixtures that passed")
+	jsonFlag(cmd, &t.json)
 	return cmd
 }
 
-func (a *app) testContracts(ctx context.Context, o contracttest.Options, verbose, asJSON bool) error {
-	set, problems := actions.LoadSet(o.Site, o.Contracts)
-	if len(problems) > 0 {
-		return a.lintProblems(problems, asJSON)
-	}
-	if err := knownActions(set, o.Actions); err != nil {
-		return err
-	}
-	rep, err := contracttest.Run(ctx, o)
-	if err != nil {
-		var ps actions.Problems
-		if errors.As(err, &ps) {
-			return a.lintProblems(ps, asJSON)
-		}
-		return refused(err.Error())
-	}
-	if asJSON {
-		if err := a.printJSON(rep); err != nil {
-			return err
-		}
-	} else {
-		a.writeCases(rep, verbose)
-	}
-	failed := 0
-	for _, x := range rep.Cases {
-		if !x.OK {
-			failed++
-		}
-	}
+func (t contractTest) check() error {
 	switch {
-	case len(rep.Cases) == 0:
-		return refused("no fixture was played")
-	case failed > 0:
-		return refused(fmt.Sprintf("%d of %s failed", failed, plural(len(rep.Cases), "fixture", "fixtures")))
-	case rep.Holes() > 0:
-		return refused(plural(rep.Holes(), "hole", "holes") + " in what the contracts take")
+	case t.parallel < 0 || t.parallel > parallelLimit:
+		return usage(fmt.Sprintf("--parallel must lie between 0 and %d", parallelLimit))
+	case t.json && t.github:
+		return usage("--json and --github both write to standard output; give one of them")
+	case t.json && t.watch:
+		return usage("--watch never ends, so it writes no JSON", "use --junit FILE for programs")
 	}
 	return nil
 }
 
-func (a *app) writeCases(rep contracttest.Report, verbose bool) {
-	passed := map[string]int{}
-	for _, x := range rep.Cases {
-		if x.OK {
-			passed[x.Action]++
-			if verbose {
-				fmt.Fprintf(a.out, "%s  %s  %s: %s\n", a.paint(good, "ok  "), printable(x.File), printable(x.Fixture), printable(x.Got))
-			}
-			continue
-		}
-		fmt.Fprintf(a.out, "%s  %s  %s\n", a.paint(bad, "FAIL"), printable(x.File), printable(x.Fixture))
-		fmt.Fprintf(a.out, "      want %s\n      got  %s\n", printable(x.Want), printable(x.Got))
-		if x.Reason != "" {
-			fmt.Fprintf(a.out, "      why  %s\n", printable(x.Reason))
-		}
-		for _, d := range x.Diffs {
-			fmt.Fprintf(a.out, "      %s: want %s, got %s\n", printable(d.What), printable(d.Want), printable(d.Got))
-		}
+func (a *app) testContracts(ctx context.Context, t contractTest) error {
+	rep, problems, err := t.run(ctx)
+	if err != nil {
+		return err
 	}
-	var rows []row
-	for _, action := range sortedKeys(countCases(rep)) {
-		rows = append(rows, row{c(action), c(fmt.Sprintf("%d of %d", passed[action], countCases(rep)[action]))})
+	if len(problems) > 0 {
+		return a.testProblems(problems, t)
 	}
-	a.table([]string{"action", "fixtures passed"}, rows)
-	a.writeMutations(rep)
+	return a.report(rep, t)
 }
 
-// writeMutations tells every hole with its way out, and what became of the
-// near-misses of each contract.
-func (a *app) writeMutations(rep contracttest.Report) {
-	if len(rep.Mutations) == 0 {
-		return
+// run plays what was asked for. Problems are what kept the files from being
+// loaded.
+func (t contractTest) run(ctx context.Context) (contracttest.Report, actions.Problems, error) {
+	set, problems := actions.LoadSet(t.files.site, t.files.contracts)
+	if len(problems) > 0 {
+		return contracttest.Report{}, problems, nil
 	}
-	var rows []row
-	for _, m := range rep.Mutations {
-		for _, h := range m.Holes {
-			fmt.Fprintf(a.out, "%s  %s:%d  %s: %s at %s\n", a.paint(bad, "HOLE"), printable(h.Contract), h.Line, printable(h.Row), h.Kind, printable(orWhole(h.Place)))
-			fmt.Fprintf(a.out, "      %s\n      there   %s\n      in      %s\n      way out %s\n", printable(h.Why), printable(h.Value), printable(h.File), printable(h.WayOut))
+	if err := knownActions(set, t.actions); err != nil {
+		return contracttest.Report{}, nil, err
+	}
+	rep, err := contracttest.Run(ctx, contracttest.Options{
+		Site: t.files.site, Contracts: t.files.contracts, Actions: t.actions, Parallel: t.parallel, Mutate: t.mutate,
+	})
+	if err != nil {
+		if errors.As(err, &problems) {
+			return rep, problems, nil
 		}
-		rows = append(rows, row{c(m.Action), c(fmt.Sprint(m.Made)), c(fmt.Sprint(m.Refused + m.Failed)), c(fmt.Sprint(m.Same)), c(fmt.Sprint(m.Allowed)), c(fmt.Sprint(len(m.Holes)))})
+		if ctx.Err() != nil {
+			return rep, nil, err
+		}
+		return rep, nil, refused(err.Error())
 	}
-	a.table([]string{"action", "near-misses", "refused", "same answer", "written out", "holes"}, rows)
+	return rep, nil, nil
 }
 
-func orWhole(place string) string {
-	if place == "" {
-		return "the whole answer"
+// testProblems reports files that do not load in every form that was asked for.
+func (a *app) testProblems(problems actions.Problems, t contractTest) error {
+	if t.junit != "" {
+		var b bytes.Buffer
+		if err := contracttest.JUnitProblems(&b, problems); err != nil {
+			return err
+		}
+		if err := writeReport(t.junit, b.Bytes()); err != nil {
+			return err
+		}
 	}
-	return place
+	if t.github {
+		if err := contracttest.GitHubProblems(a.out, problems); err != nil {
+			return err
+		}
+	}
+	return a.lintProblems(problems, t.json)
 }
 
-func countCases(rep contracttest.Report) map[string]int {
-	out := map[string]int{}
-	for _, x := range rep.Cases {
-		out[x.Action]++
+// report writes the report in every form that was asked for and says how the
+// command ends.
+func (a *app) report(rep contracttest.Report, t contractTest) error {
+	if t.junit != "" {
+		var b bytes.Buffer
+		if err := rep.JUnit(&b, t.requireCoverage); err != nil {
+			return err
+		}
+		if err := writeReport(t.junit, b.Bytes()); err != nil {
+			return err
+		}
 	}
-	return out
+	if t.json {
+		if err := a.printJSON(rep); err != nil {
+			return err
+		}
+	} else {
+		a.writeCases(rep, t)
+	}
+	if t.github {
+		if err := rep.GitHub(a.out, t.requireCoverage); err != nil {
+			return err
+		}
+	}
+	return t.verdict(rep)
+}
+
+func (t contractTest) verdict(rep contracttest.Report) error {
+	switch {
+	case len(rep.Cases) == 0:
+		return refused("no fixture was played")
+	case rep.Failed() > 0:
+		return refused(fmt.Sprintf("%d of %s failed", rep.Failed(), plural(len(rep.Cases), "fixture", "fixtures")))
+	case rep.Holes() > 0:
+		return refused(plural(rep.Holes(), "hole", "holes") + " in what the contracts take")
+	case t.requireCoverage && rep.Missing() > 0:
+		return refused("no fixture reaches "+plural(rep.Missing(), "place", "places"), "--coverage lists them")
+	}
+	return nil
+}
+
+// reportMode lets everybody read a report: it holds no secret.
+const reportMode = 0o644
+
+func writeReport(file string, b []byte) error {
+	if err := os.WriteFile(file, b, reportMode); err != nil {
+		return usage(fmt.Sprintf("cannot write %s: %v", file, plainCause(err)))
+	}
+	return nil
 }

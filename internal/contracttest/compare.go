@@ -3,6 +3,7 @@ package contracttest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -77,12 +78,68 @@ func (c *comparison) outcome(w want) {
 	}
 }
 
+// diffsShown bounds the members of one document that a report tells apart.
+const diffsShown = 20
+
+// value compares two documents and tells each member that differs.
 func (c *comparison) value(what string, want, got any) {
 	doc, _, err := plain(got)
-	if err == nil && validate.Equal(want, doc) {
+	if err != nil {
+		c.differ(what, string(validate.Canonical(want)), "not a document: "+err.Error())
 		return
 	}
-	c.differ(what, string(validate.Canonical(want)), string(validate.Canonical(doc)))
+	var found []Diff
+	apart(what, want, doc, &found)
+	for i, d := range found {
+		if i == diffsShown {
+			c.differ(what, "the same document", fmt.Sprintf("%d more members differ", len(found)-i))
+			return
+		}
+		c.differ(d.What, d.Want, d.Got)
+	}
+}
+
+// nothing stands for a member that is not there.
+const nothing = "(absent)"
+
+// apart finds the innermost members that differ.
+func apart(what string, want, got any, out *[]Diff) {
+	if validate.Equal(want, got) {
+		return
+	}
+	a, isObject := want.(map[string]any)
+	b, also := got.(map[string]any)
+	if isObject && also {
+		names := map[string]bool{}
+		for n := range a {
+			names[n] = true
+		}
+		for n := range b {
+			names[n] = true
+		}
+		for _, n := range slices.Sorted(maps.Keys(names)) {
+			x, here := a[n]
+			y, there := b[n]
+			switch {
+			case !here:
+				*out = append(*out, Diff{what + "." + n, nothing, string(validate.Canonical(y))})
+			case !there:
+				*out = append(*out, Diff{what + "." + n, string(validate.Canonical(x)), nothing})
+			default:
+				apart(what+"."+n, x, y, out)
+			}
+		}
+		return
+	}
+	x, isList := want.([]any)
+	y, also := got.([]any)
+	if isList && also && len(x) == len(y) {
+		for i := range x {
+			apart(fmt.Sprintf("%s[%d]", what, i), x[i], y[i], out)
+		}
+		return
+	}
+	*out = append(*out, Diff{what, string(validate.Canonical(want)), string(validate.Canonical(got))})
 }
 
 func outcomeOf(ok bool, code, layer string) string {
@@ -259,8 +316,8 @@ func (c *comparison) body(what string, w body, r upstream.Request) {
 		switch {
 		case err != nil:
 			c.differ(what+".json", string(validate.Canonical(w.tree)), "not strict JSON: "+string(r.Body))
-		case !validate.Equal(w.tree, doc):
-			c.differ(what+".json", string(validate.Canonical(w.tree)), string(validate.Canonical(doc)))
+		default:
+			c.value(what+".json", w.tree, doc)
 		}
 	}
 }

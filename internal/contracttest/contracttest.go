@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
-	rep := Report{Cases: cases}
+	rep := Report{Cases: cases, Coverage: p.coverageOf(all)}
 	if o.Mutate {
 		if rep.Mutations, err = p.mutateAll(ctx, all, o.Parallel); err != nil {
 			return Report{}, err
@@ -126,13 +126,16 @@ func (p player) run(ctx context.Context, fx fixture) (Case, played, error) {
 		return Case{}, played{}, fmt.Errorf("%s: %w", fx.file, err)
 	}
 	c := Case{
-		Action: fx.action, Fixture: fx.name, File: fx.file, Layer: g.layer(),
+		Action: fx.action, Fixture: fx.name, File: fx.file, Path: fx.path, Line: fx.line, Era: fx.era, Layer: g.layer(),
 		Want: outcomeOf(fx.want.ok, fx.want.code, fx.want.layer),
 		Got:  outcomeOf(g.ok, g.code(), g.layer()),
 	}
 	c.Diffs = compare(fx.want, g)
 	c.OK = len(c.Diffs) == 0
 	c.Reason = reason(g)
+	if n := len(g.trace); n > 0 && g.trace[n-1].rejection == nil {
+		c.Row = g.trace[n-1].proved.Row()
+	}
 	c.Took = time.Since(start)
 	contract, _ := p.set.Contract(fx.action)
 	for i, a := range g.trace {

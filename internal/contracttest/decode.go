@@ -55,7 +55,19 @@ func (d decoder) fixture(fx *fixture) {
 			d.f.Report(items[i-1].Pos, "unreachable", "put it behind the others of its step", "nothing of the same step comes after an answer that is repeated")
 		}
 	}
-	d.want(d.f.Require(root, "a fixture", "want"), &fx.want)
+	if w := d.f.Require(root, "a fixture", "want"); w != nil {
+		fx.line = lineOfKey(root, "want")
+		d.want(w, &fx.want)
+	}
+}
+
+func lineOfKey(n *strictyaml.Node, key string) int {
+	for _, m := range n.Members {
+		if m.Key == key {
+			return m.KeyPos.Line
+		}
+	}
+	return n.Pos.Line
 }
 
 // instant reads an RFC 3339 time; without one the time of the run counts.
@@ -204,7 +216,7 @@ func (d decoder) values(n *strictyaml.Node, what string) []string {
 }
 
 func (d decoder) want(n *strictyaml.Node, w *want) {
-	if n == nil || !d.f.Map(n, "want", "ok", "data", "display", "code", "layer", "sent") {
+	if !d.f.Map(n, "want", "ok", "data", "display", "code", "layer", "sent") {
 		return
 	}
 	w.ok, _ = d.f.Flag(d.f.Require(n, "want", "ok"), "want.ok")

@@ -3,6 +3,7 @@ package contracttest
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ var kinds = []string{"accepted", "near-miss", "failure", "hostile"}
 // fixture is one file, read and checked.
 type fixture struct {
 	action, path, file string // path opens it, file names it below the contracts folder
+	era                string // the folder of an old upstream shape, as v1; "" for today's
+	line               int    // of want
 	name               string
 	input              any
 	now                time.Time
@@ -80,14 +83,56 @@ type body struct {
 // layers are the words of want.layer.
 var layers = []string{"transport", "parse", "outcome", "schema", "pick", "check", "result", "echo"}
 
-// readFixtures reads the fixtures of a contract, in the order of their names.
-// All mistakes of all files come back together.
+// readFixtures reads the fixtures of a contract: today's in the order of their
+// names, then those of the folders v1, v2 … of old upstream shapes. All mistakes
+// of all files come back together.
 func readFixtures(contracts string, c *actions.Contract) ([]fixture, actions.Problems) {
 	dir := filepath.Join(c.Dir(), "fixtures")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
-		return nil, actions.Problems{{File: dir, Rule: "file", Message: "the folder cannot be read: " + err.Error()}}
+		return nil, unreadable(dir, err)
 	}
+	out, problems := readFolder(contracts, c, dir, "", entries)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		sub := filepath.Join(dir, e.Name())
+		inner, err := os.ReadDir(sub)
+		if err != nil {
+			problems = append(problems, unreadable(sub, err)...)
+			continue
+		}
+		if !eraForm.MatchString(e.Name()) {
+			problems = append(problems, strays(sub, inner)...)
+			continue
+		}
+		fs, ps := readFolder(contracts, c, sub, e.Name(), inner)
+		out, problems = append(out, fs...), append(problems, ps...)
+	}
+	return out, problems
+}
+
+// eraForm is the name of a folder with fixtures of an old upstream shape.
+var eraForm = regexp.MustCompile(`^v[1-9][0-9]{0,3}$`)
+
+// strays tells of fixtures in a folder that nothing reads.
+func strays(dir string, entries []os.DirEntry) actions.Problems {
+	for _, path := range fixtureFiles(dir, entries) {
+		if kindOf(path) != "" && filepath.Ext(path) != ".json" {
+			return actions.Problems{{File: path, Rule: "fixture-folder", Hint: "move it into fixtures/, or into fixtures/v1/ for an old shape",
+				Message: "fixtures lie in fixtures/ or in a folder v1, v2 … below; this one is never played"}}
+		}
+	}
+	return nil
+}
+
+func unreadable(dir string, err error) actions.Problems {
+	return actions.Problems{{File: dir, Rule: "file", Message: "the folder cannot be read: " + err.Error()}}
+}
+
+// readFolder reads the fixtures of one folder.
+func readFolder(contracts string, c *actions.Contract, dir, era string, entries []os.DirEntry) ([]fixture, actions.Problems) {
 	var out []fixture
 	var problems actions.Problems
 	bodies := map[string]bool{}
@@ -95,8 +140,7 @@ func readFixtures(contracts string, c *actions.Contract) ([]fixture, actions.Pro
 	for _, path := range fixtureFiles(dir, entries) {
 		f, ps := readFixture(path, c, bodies)
 		told[path] = ps
-		f.action = c.Action()
-		f.file = f.path
+		f.action, f.era, f.file = c.Action(), era, f.path
 		if rel, err := filepath.Rel(contracts, f.path); err == nil {
 			f.file = rel
 		}

@@ -23,10 +23,10 @@ want:
 func TestEveryDifferenceIsTold(t *testing.T) {
 	cases := []struct{ name, from, to, what, want, got string }{
 		{name: "as it is"},
-		{"data", "data: {id: a7}", "data: {id: a8}", "data", `{"id":"a8"}`, `{"id":"a7"}`},
-		{"more data", "data: {id: a7}", "data: {id: a7, more: 1}", "data", `{"id":"a7","more":1}`, `{"id":"a7"}`},
-		{"display", "text: hello,", "text: bye,", "display", `{"note":{"text":"bye","truncated":false}}`, `{"note":{"text":"hello","truncated":false}}`},
-		{"display that is not said", "  display: {note: {text: hello, truncated: false}}\n", "", "display", `{}`, `{"note":{"text":"hello","truncated":false}}`},
+		{"data", "data: {id: a7}", "data: {id: a8}", "data.id", `"a8"`, `"a7"`},
+		{"more data", "data: {id: a7}", "data: {id: a7, more: 1}", "data.more", "1", "(absent)"},
+		{"display", "text: hello,", "text: bye,", "display.note.text", `"bye"`, `"hello"`},
+		{"display that is not said", "  display: {note: {text: hello, truncated: false}}\n", "", "display.note", "(absent)", `{"text":"hello","truncated":false}`},
 		{"method", "method: GET", "method: HEAD", "sent[0].method", "HEAD", "GET"},
 		{"path", "/api/things/a7", "/things/a7", "sent[0].path", "/things/a7", "/api/things/a7"},
 		{"query value", "page: 2}, h", "page: 3}, h", "sent[0].query", "page=3&sort=name", "page=2&sort=name"},

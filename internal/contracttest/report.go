@@ -1,23 +1,26 @@
 package contracttest
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Case is one fixture played.
 type Case struct {
 	Action  string        `json:"action"`
-	Fixture string        `json:"fixture"` // the fixture's own name
-	File    string        `json:"file"`    // path below the contracts folder
+	Fixture string        `json:"fixture"`       // the fixture's own name
+	File    string        `json:"file"`          // path below the contracts folder
+	Path    string        `json:"path"`          // path that opens it
+	Line    int           `json:"line"`          // where want stands
+	Era     string        `json:"era,omitempty"` // the folder of an old upstream shape
 	OK      bool          `json:"ok"`
 	Want    string        `json:"want"`
 	Got     string        `json:"got"`
 	Layer   string        `json:"layer,omitempty"`  // the layer that decided, "" for none
+	Row     string        `json:"row,omitempty"`    // the row that took the last answer
 	Reason  string        `json:"reason,omitempty"` // the operator's words for a refusal
 	Diffs   []Diff        `json:"diffs,omitempty"`
 	Took    time.Duration `json:"took_ns"`
@@ -34,6 +37,7 @@ type Diff struct {
 // made for the run and masked where they would show.
 type Report struct {
 	Cases     []Case        `json:"cases"`
+	Coverage  []Coverage    `json:"coverage"`            // by action
 	Mutations []Mutation    `json:"mutations,omitempty"` // by action; only where asked for
 	Took      time.Duration `json:"took_ns"`
 }
@@ -46,6 +50,17 @@ func (r Report) OK() bool {
 		}
 	}
 	return len(r.Cases) > 0
+}
+
+// Decided says which layer decided how the fixture ended.
+func (c Case) Decided() string {
+	switch {
+	case c.Layer != "":
+		return c.Layer
+	case c.Row != "":
+		return "outcome: " + c.Row
+	}
+	return "no answer was read"
 }
 
 // Failed counts the fixtures that did not play as they say.
@@ -69,66 +84,37 @@ func (r Report) Holes() int {
 	return n
 }
 
-// JSON writes the report as one JSON document.
-func (r Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
-// Text writes one aligned line a fixture and, under one that failed, what
-// differs: what was wanted beside what was got, and the operator's reason with
-// the layer that decided. Control characters of an answer are made visible.
-func (r Report) Text(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, c := range r.Cases {
-		word := "ok"
-		if !c.OK {
-			word = "FAIL"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", word, visible(c.File), visible(c.Got), visible(c.Fixture))
+// visible writes control and format characters as escapes, so that an answer
+// cannot draw on a terminal, end a line or break a report.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, unshown) {
+		return s
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, c := range r.Cases {
-		if !c.OK {
-			if _, err := io.WriteString(w, c.explain()); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := fmt.Fprintf(w, "\n%d fixtures, %d failed, %s\n", len(r.Cases), r.Failed(), r.Took.Round(time.Millisecond))
-	return err
-}
-
-// explain is the block of one fixture that failed.
-func (c Case) explain() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s: %s\n", visible(c.File), visible(c.Fixture))
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "  \twant\tgot\n")
-	for _, d := range c.Diffs {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", visible(d.What), visible(d.Want), visible(d.Got))
-	}
-	t.Flush()
-	if c.Layer != "" {
-		fmt.Fprintf(&b, "  decided by the layer %s\n", c.Layer)
-	}
-	if c.Reason != "" {
-		fmt.Fprintf(&b, "  because %s\n", visible(c.Reason))
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		if r == utf8.RuneError {
+			b.WriteString(`\ufffd`)
+			continue
+		}
+		if unshown(r) {
+			q := fmt.Sprintf("%q", string(r))
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }
 
-// visible writes control and format characters as escapes, so that an answer
-// cannot draw on the terminal.
-func visible(s string) string {
-	q := fmt.Sprintf("%+q", s)
-	if q == `"`+s+`"` {
-		return s
+func unshown(r rune) bool {
+	return r != ' ' && !unicode.IsPrint(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
+}
+
+// Missing counts the places that no fixture reached.
+func (r Report) Missing() int {
+	n := 0
+	for _, c := range r.Coverage {
+		n += len(c.Missing)
 	}
-	q = fmt.Sprintf("%q", s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+	return n
 }
