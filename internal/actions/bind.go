@@ -40,7 +40,7 @@ func (d *draft) bind(st *site) {
 		d.c.inputSchema = s
 	}
 	if d.f.Count() == 0 {
-		d.compileReader()
+		d.compileReaders()
 	}
 	if d.f.Count() > 0 {
 		return
@@ -60,7 +60,7 @@ func (d *draft) fillList(st *site, doc map[string]any) {
 	if r.list == "" || len(r.by) != 1 {
 		return
 	}
-	s, _, _ := d.in.property(d.in.root, r.by[0])
+	s := d.in.written(r.by[0])
 	if s == nil {
 		return
 	}
@@ -87,16 +87,18 @@ func (d *draft) fillList(st *site, doc map[string]any) {
 	doc["list"] = st.listDocs[r.list]
 }
 
-func (d *draft) compileReader() {
-	rd, err := validate.Compile(d.c.action, validate.ReaderSpec{
-		Change: d.c.effect != Read, Rows: d.c.request.rows, Result: d.c.resultDoc,
-		Display: d.c.display, Checks: d.c.checks,
-	})
-	if err != nil {
-		d.bad(d.requestNode.Get("outcomes").Pos, "outcome", "", "the outcomes cannot be used: %v", err)
-		return
+func (d *draft) compileReaders() {
+	for _, s := range d.c.allSteps() {
+		rd, err := validate.Compile(d.c.action, validate.ReaderSpec{
+			Step: readerKinds[s.kind], Change: d.c.effect != Read, Rows: s.rows, Result: d.c.resultDoc,
+			Display: d.c.display, Checks: d.c.checks,
+		})
+		if err != nil {
+			d.bad(s.node.Get("outcomes").Pos, "outcome", "", "the outcomes cannot be used: %v", err)
+			continue
+		}
+		s.reader = rd
 	}
-	d.c.reader = rd
 }
 
 // bindTargets looks at every target that the route can end at.
@@ -119,26 +121,45 @@ func (d *draft) bindTargets(st *site) {
 		reach[t.name] = true
 		if !told["target\x00"+t.name] {
 			told["target\x00"+t.name] = true
-			d.bindTarget(c, t, st)
+			d.bindTarget(c, t, st, told)
 		}
 	}
 	d.c.targets = slices.Sorted(maps.Keys(reach))
 }
 
 // bindTarget holds the contract to what one target takes.
-func (d *draft) bindTarget(c routeCase, t *Target, st *site) {
-	step := d.c.request
+func (d *draft) bindTarget(c routeCase, t *Target, st *site, told map[string]bool) {
 	if d.c.effect != 0 && !t.AllowsEffect(d.c.effect) {
 		d.bad(c.pos, "effect-ceiling", "the operator writes effects there", "the target %q does not take the effect %s", t.name, d.c.effect)
 	}
-	if step.path == nil {
-		return
-	}
-	if step.reads != "" && (!step.path.constant() || !t.readByPost[step.path.text]) {
-		d.bad(step.path.pos, "read-by-post", "the operator lists the exact path there under read_by_post", "the target %q does not list this path as one that reads by POST", t.name)
-	}
 	id := st.identities[t.identity]
-	for _, h := range step.headers {
+	if h := d.c.idem.header; h != "" && (id != nil && id.headerName == h || t.headers[h] != "") {
+		d.bad(d.root.Get("idempotency").Pos, "header-refused", "", "the header %s is taken at the target %q", h, t.name)
+	}
+	if id != nil && t.headers[id.headerName] != "" {
+		d.bad(c.pos, "header-refused", "", "the target %q sets the header of its own identity", t.name)
+	}
+	for _, s := range d.c.allSteps() {
+		d.bindHeaders(s, t, id)
+		if s.path != nil {
+			d.bindPath(s, t, told)
+		}
+	}
+}
+
+func (d *draft) bindPath(s *stepSpec, t *Target, told map[string]bool) {
+	if s.reads != "" && (!s.path.constant() || !t.readByPost[s.path.text]) {
+		d.tell(told, s.path.pos, "read-by-post", "the operator lists the exact path there under read_by_post", "the target %q does not list this path as one that reads by POST", t.name)
+	}
+	for _, p := range s.path.placeholders() {
+		if p.mode == '%' && !t.keepsSlash {
+			d.tell(told, s.path.pos, "escaped-slash", "the operator writes keeps_escaped_slash: true where the remote system keeps %2F apart", "{%s%%} needs the target %q to keep an escaped slash", p.path, t.name)
+		}
+	}
+}
+
+func (d *draft) bindHeaders(s *stepSpec, t *Target, id *IdentitySpec) {
+	for _, h := range s.headers {
 		switch {
 		case id != nil && h.name == id.headerName:
 			d.bad(h.pos, "header-refused", "", "the header %s belongs to the identity of the target %q", h.name, t.name)
@@ -146,19 +167,6 @@ func (d *draft) bindTarget(c routeCase, t *Target, st *site) {
 			d.bad(h.pos, "header-refused", "", "the target %q sets the header %s itself", t.name, h.name)
 		case !slices.Contains(headerAllowList, h.name) && !t.versionHeader[h.name]:
 			d.bad(h.pos, "header-refused", "allowed are "+strings.Join(headerAllowList, ", ")+" and those the target names under version_headers", "a contract cannot set the header %s at the target %q", h.name, t.name)
-		}
-	}
-	if h := d.c.idem.header; h != "" && (id != nil && id.headerName == h || t.headers[h] != "") {
-		d.bad(d.root.Get("idempotency").Pos, "header-refused", "", "the header %s is taken at the target %q", h, t.name)
-	}
-	if id != nil && t.headers[id.headerName] != "" {
-		d.bad(c.pos, "header-refused", "", "the target %q sets the header of its own identity", t.name)
-	}
-	for _, seg := range step.path.segments {
-		for _, p := range seg {
-			if p.mode == '%' && !t.keepsSlash {
-				d.bad(step.path.pos, "escaped-slash", "the operator writes keeps_escaped_slash: true where the remote system keeps %2F apart", "{%s%%} needs the target %q to keep an escaped slash", p.path, t.name)
-			}
 		}
 	}
 }

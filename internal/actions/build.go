@@ -21,10 +21,9 @@ const userAgent = "chatelaine"
 // maxBody bounds a request's body; inputs hold at most 64 KiB.
 const maxBody = 1 << 20
 
-// build makes the request's parts and parses the finished URL again.
-func (p *plan) build(e env) (built, error) {
+// build makes the parts of one step's request and parses the finished URL again.
+func (p *plan) build(step *stepSpec, e env) (built, error) {
 	var b built
-	step := p.contract.request
 	filled, err := step.path.build(e)
 	if err != nil {
 		return b, err
@@ -36,10 +35,10 @@ func (p *plan) build(e env) (built, error) {
 	if err := p.reparse(b, strings.Count(filled, "/")); err != nil {
 		return b, err
 	}
-	if b.header, err = p.headers(e); err != nil {
+	if b.header, err = p.headers(step, e); err != nil {
 		return b, err
 	}
-	b.body, err = p.body(e)
+	b.body, err = p.body(step, e)
 	if err != nil {
 		return b, err
 	}
@@ -116,14 +115,15 @@ func plainText(v any) (string, error) {
 	return "", errors.New("not one plain value")
 }
 
-// headers joins the operator's headers, the contract's and the idempotency key.
-func (p *plan) headers(e env) (http.Header, error) {
+// headers joins the operator's headers, the step's and, in the request, the
+// idempotency key.
+func (p *plan) headers(step *stepSpec, e env) (http.Header, error) {
 	h := http.Header{}
 	h.Set("User-Agent", userAgent)
 	for name, value := range p.route.target.headers {
 		h.Set(name, value)
 	}
-	for _, m := range p.contract.request.headers {
+	for _, m := range step.headers {
 		v, err := m.node.eval(e)
 		if errors.Is(err, errAbsent) {
 			continue
@@ -134,7 +134,7 @@ func (p *plan) headers(e env) (http.Header, error) {
 		}
 		h.Set(m.name, s)
 	}
-	if name := p.contract.idem.header; name != "" {
+	if name := p.contract.idem.header; name != "" && step.kind == StepRequest {
 		if e.call.IdempotencyKey == "" {
 			return nil, errors.New("no idempotency key")
 		}
@@ -148,8 +148,7 @@ func (p *plan) headers(e env) (http.Header, error) {
 	return h, nil
 }
 
-func (p *plan) body(e env) ([]byte, error) {
-	step := p.contract.request
+func (p *plan) body(step *stepSpec, e env) ([]byte, error) {
 	if step.bodyKind == bodyNone {
 		return nil, nil
 	}
@@ -160,7 +159,7 @@ func (p *plan) body(e env) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	if keys := p.contract.idem.json; keys != nil {
+	if keys := p.contract.idem.json; keys != nil && step.kind == StepRequest {
 		if e.call.IdempotencyKey == "" {
 			return nil, errors.New("no idempotency key")
 		}

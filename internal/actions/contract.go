@@ -24,11 +24,14 @@ type Contract struct {
 	resultSchema *validate.Schema
 	envelope     *validate.Schema
 
-	route    routeSpec
-	request  stepSpec
-	approval approvalSpec
-	display  map[string]validate.DisplayBound
-	checks   []validate.CheckSpec
+	route     routeSpec
+	lookups   []*stepSpec // in the order written
+	request   stepSpec
+	poll      *stepSpec // nil where there is none
+	reconcile *stepSpec // nil where there is none
+	approval  approvalSpec
+	display   map[string]validate.DisplayBound
+	checks    []validate.CheckSpec
 
 	idem       idempotency
 	atMostOnce string
@@ -37,7 +40,6 @@ type Contract struct {
 	exceptions []exception
 
 	targets []string // that list the action, sorted
-	reader  *validate.Reader
 	places  places
 }
 

@@ -55,6 +55,8 @@ func (d *draft) approve(n *strictyaml.Node) {
 		return
 	}
 	a.pos = n.Pos
+	d.place = placeApproval
+	defer func() { d.place = placeRead }()
 	if s := d.f.Require(n, "approval", "sentence"); s != nil {
 		a.pos = s.Pos
 		a.text = d.sentence(s, "sentence", maxSentence)
@@ -87,8 +89,8 @@ func (d *draft) sentenceParts(n *strictyaml.Node, text string) []sentencePart {
 		out = append(out, sentencePart{lit: text[at:m[0]]})
 		path := text[m[2]:m[3]]
 		root, _, _ := strings.Cut(path, ".")
-		if root != "input" && root != "target" {
-			d.bad(n.Pos, "approval", "a sentence holds {input.NAME} and {target.NAME}", "{%s} cannot stand in a sentence", path)
+		if _, looked := d.gatheredBy(root); root != "input" && root != "target" && !looked {
+			d.bad(n.Pos, "approval", "a sentence holds {input.NAME}, {target.NAME} and {LOOKUP.NAME}", "{%s} cannot stand in a sentence", path)
 		} else if d.path(n.Pos, path, kindScalar, true, nil) {
 			out = append(out, sentencePart{node: &valueNode{op: opFrom, pos: n.Pos, path: path, optional: true}})
 		}

@@ -74,9 +74,11 @@ func (d *draft) once(root *strictyaml.Node) {
 		return
 	}
 	later := root.Get("reconcile") != nil || root.Get("confirm") != nil
-	broken := slices.Contains(root.Broken(), "idempotency") || slices.Contains(root.Broken(), "at_most_once")
+	broken := slices.ContainsFunc(root.Broken(), func(k string) bool {
+		return slices.Contains([]string{"idempotency", "at_most_once", "reconcile", "confirm"}, k)
+	})
 	if root.Get("idempotency") == nil && root.Get("at_most_once") == nil && !later && !broken {
-		d.bad(root.Pos, "once", "write idempotency, or at_most_once: \"why\"", "a contract that changes something must say how it is done once")
+		d.bad(root.Pos, "once", "write idempotency, reconcile, or at_most_once: \"why\"", "a contract that changes something must say how it is done once")
 	}
 }
 
@@ -129,7 +131,7 @@ func (d *draft) idempotencyMember(v *strictyaml.Node) {
 		tokens = append(tokens, strings.NewReplacer("~1", "/", "~0", "~").Replace(t))
 	}
 	body := d.c.request.body
-	if d.requestNode != nil && (d.c.request.bodyKind != bodyJSON || body != nil && body.op != opObject) {
+	if d.c.request.node != nil && (d.c.request.bodyKind != bodyJSON || body != nil && body.op != opObject) {
 		d.bad(v.Pos, "idempotency", "", "the key needs a JSON body that is an object")
 		return
 	}

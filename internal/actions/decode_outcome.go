@@ -2,7 +2,6 @@ package actions
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -11,14 +10,10 @@ import (
 	"chatelaine/internal/validate"
 )
 
-var rowKeys = []string{"status", "media", "when", "expect", "success", "display", "failure", "not_done"}
-
-// laterRowKeys are a row's keys that belong to steps of a later release.
-var laterRowKeys = []string{"exit", "capture", "pending", "took_effect"}
-
 const maxRows = 40
 
-func (d *draft) outcomes(n *strictyaml.Node) {
+// outcomes reads a step's rows.
+func (d *draft) outcomes(n *strictyaml.Node, s *stepSpec) {
 	rows := d.f.List(n, "outcomes")
 	if n != nil && n.Kind == strictyaml.Sequence && len(rows) == 0 {
 		d.bad(n.Pos, "outcome", "", "outcomes has no row")
@@ -27,86 +22,56 @@ func (d *draft) outcomes(n *strictyaml.Node) {
 		d.bad(n.Pos, "outcome", "", "more than %d rows", maxRows)
 		return
 	}
+	where := s.name
+	if s.kind == StepLookup {
+		where = "lookups." + s.name
+	}
 	for i, r := range rows {
-		row, ok := d.row(r, fmt.Sprintf("request.outcomes[%d]", i))
+		row, captures, ok := d.row(r, fmt.Sprintf("%s.outcomes[%d]", where, i), s)
 		if !ok {
 			continue
 		}
-		d.overlap(r, row)
-		d.c.request.rows = append(d.c.request.rows, row)
-		d.c.request.rowPos = append(d.c.request.rowPos, r.Pos)
+		d.overlap(r, row, s)
+		s.rows = append(s.rows, row)
+		s.rowPos = append(s.rowPos, r.Pos)
+		s.captures = append(s.captures, captures)
 	}
-	success := slices.ContainsFunc(d.c.request.rows, func(r validate.RowSpec) bool { return r.HasSuccess })
-	if len(rows) > 0 && len(d.c.request.rows) == len(rows) && !success {
-		d.bad(n.Pos, "outcome", "", "no row has success")
+	if len(rows) > 0 && len(s.rows) == len(rows) {
+		d.leadsOn(n, s)
+	}
+}
+
+// leadsOn wants a row that does what the step is for.
+func (d *draft) leadsOn(n *strictyaml.Node, s *stepSpec) {
+	has := func(is func(validate.RowSpec) bool) bool { return slices.ContainsFunc(s.rows, is) }
+	switch s.kind {
+	case StepLookup:
+		if !has(func(r validate.RowSpec) bool { return r.HasCapture }) {
+			d.bad(n.Pos, "outcome", "write capture in the row that goes on", "no row has capture, so that no call ever goes on")
+		}
+	case StepReconcile:
+		if !has(func(r validate.RowSpec) bool { return r.TookEffect != nil }) {
+			d.bad(n.Pos, "outcome", "write took_effect in the row that tells", "no row has took_effect, so that it never tells anything")
+		}
+	default:
+		if !has(func(r validate.RowSpec) bool { return r.HasSuccess }) && (s.kind == StepPoll || !d.polls) {
+			d.bad(n.Pos, "outcome", "", "no row has success")
+		}
 	}
 }
 
 // overlap refuses a row that could never be the only one: same status and
-// media, and one of the two has no predicate.
-func (d *draft) overlap(n *strictyaml.Node, row validate.RowSpec) {
-	for i, o := range d.c.request.rows {
+// media, and one of the two has no predicate. A pending row is looked at last,
+// so that it needs none beside rows that have one.
+func (d *draft) overlap(n *strictyaml.Node, row validate.RowSpec, s *stepSpec) {
+	for i, o := range s.rows {
+		always := o.When == nil && (!o.Pending || row.Pending) || row.When == nil && (!row.Pending || o.Pending)
 		for _, st := range row.Status {
-			if slices.Contains(o.Status, st) && o.Media == row.Media && (o.When == nil || row.When == nil) {
-				d.bad(n.Pos, "outcome-overlap", "give both rows a `when` that excludes the other", "this row and the one in line %d both match status %d", d.c.request.rowPos[i].Line, st)
+			if slices.Contains(o.Status, st) && o.Media == row.Media && always {
+				d.bad(n.Pos, "outcome-overlap", "give both rows a `when` that excludes the other", "this row and the one in line %d both match status %d", s.rowPos[i].Line, st)
 				return
 			}
 		}
-	}
-}
-
-func (d *draft) row(n *strictyaml.Node, name string) (validate.RowSpec, bool) {
-	before := d.f.Count()
-	row := validate.RowSpec{Name: name}
-	if !d.f.Map(n, "a row", append(slices.Clone(rowKeys), laterRowKeys...)...) {
-		return row, false
-	}
-	for _, m := range n.Members {
-		if slices.Contains(laterRowKeys, m.Key) {
-			d.later(m.KeyPos, m.Key+" in a row")
-		}
-	}
-	d.status(n, &row)
-	d.media(n.Get("media"), &row)
-	if w := n.Get("when"); w != nil {
-		if p, ok := d.predicate(w, true); ok {
-			row.When = &p
-		}
-		if row.Media == validate.MediaNone {
-			d.bad(w.Pos, "outcome", "", "when needs a body, and media: none has none")
-		}
-	}
-	d.expect(n.Get("expect"), &row)
-	d.ends(n, &row)
-	if v := n.Get("display"); v != nil {
-		row.Display = d.displayPicks(v)
-		if !row.HasSuccess {
-			d.bad(v.Pos, "outcome", "", "display stands beside success")
-		}
-	}
-	d.bodyless(n, row)
-	return row, d.f.Count() == before
-}
-
-// bodyless refuses a row that reads a body which cannot be there: it would
-// match no answer, or refuse every answer that it matches.
-func (d *draft) bodyless(n *strictyaml.Node, row validate.RowSpec) {
-	if row.Media != validate.MediaNone {
-		if d.c.request.method == http.MethodHead {
-			d.bad(n.Pos, "outcome", "write media: none, and pick from headers", "an answer to HEAD has no body")
-		}
-		return
-	}
-	const hint = "pick from a header, a constant or the target, or take media: none away"
-	for part, picks := range map[string]map[string]validate.PickSpec{"success": row.Success, "display": row.Display} {
-		for name, p := range picks {
-			if p.Kind == validate.PickPointer || p.Kind == validate.PickFind || p.Kind == validate.PickEach {
-				d.bad(n.Get(part).Get(name).Pos, "outcome", hint, "the pick needs a body, and media: none has none")
-			}
-		}
-	}
-	if row.Failure != nil && row.Failure.Code == "" {
-		d.bad(n.Get("failure").Pos, "outcome", "write one code, or take media: none away", "failure at needs a body, and media: none has none")
 	}
 }
 
@@ -166,42 +131,6 @@ func (d *draft) expect(n *strictyaml.Node, row *validate.RowSpec) {
 	row.Expect = doc
 }
 
-// ends reads how the row ends: success or failure, exactly one.
-func (d *draft) ends(n *strictyaml.Node, row *validate.RowSpec) {
-	success, failure := n.Get("success"), n.Get("failure")
-	later := slices.ContainsFunc(n.Keys(), func(k string) bool { return slices.Contains(laterRowKeys, k) })
-	switch {
-	case success == nil && failure == nil:
-		if !later && !slices.Contains(n.Broken(), "success") && !slices.Contains(n.Broken(), "failure") {
-			d.bad(n.Pos, "outcome-end", "", "a row needs success or failure")
-		}
-		return
-	case success != nil && failure != nil:
-		d.bad(failure.Pos, "outcome-end", "", "a row has success or failure, not both")
-		return
-	}
-	if nd := n.Get("not_done"); nd != nil {
-		row.NotDone, _ = d.f.Flag(nd, "not_done")
-		if failure == nil || d.c.effect == Read {
-			d.bad(nd.Pos, "outcome", "", "not_done stands beside a failure of a contract that changes something")
-		}
-	}
-	if success != nil {
-		row.HasSuccess = true
-		row.Success = d.successPicks(success)
-		if d.c.effect != Read {
-			for _, st := range row.Status {
-				if unknownStatus(st) {
-					d.bad(success.Pos, "outcome-status", "", "the answer %d to a change cannot be a success", st)
-					break
-				}
-			}
-		}
-		return
-	}
-	row.Failure = d.failure(failure, row)
-}
-
 // unknownStatus are the answers after which nobody knows what was done.
 func unknownStatus(st int) bool { return st == 408 || st >= 500 }
 
@@ -249,20 +178,24 @@ func (d *draft) failureCode(n *strictyaml.Node, row *validate.RowSpec) bool {
 	} else if !d.apiCode(n, code) {
 		return false
 	}
-	change := d.c.effect != Read
-	if code == string(fault.OutcomeUnknown) && !change {
+	const unknown, away = string(fault.OutcomeUnknown), string(fault.UpstreamUnavailable)
+	kind := d.step.kind
+	changed := d.c.effect != Read && kind == StepRequest
+	switch {
+	case code == unknown && kind == StepLookup:
+		d.bad(n.Pos, "failure-code", "give UPSTREAM_UNAVAILABLE, or a code of this action", "before the request nothing is %s", code)
+	case code == unknown && d.c.effect == Read:
 		d.bad(n.Pos, "failure-code", "", "a contract that reads has no %s", code)
-		return false
-	}
-	if code == string(fault.UpstreamUnavailable) && change && !row.NotDone {
+	case code == unknown && row.TookEffect != nil:
+		d.bad(n.Pos, "failure-code", "take took_effect away where the answer does not tell", "took_effect: false says that it is known")
+	case code == away && changed && !row.NotDone:
 		d.bad(n.Pos, "failure-code", "write not_done: true, and a fixture that shows it", "%s in a change says that nothing was done", code)
-		return false
-	}
-	if change && !row.NotDone && code != string(fault.OutcomeUnknown) && slices.ContainsFunc(row.Status, unknownStatus) {
+	case changed && !row.NotDone && code != unknown && slices.ContainsFunc(row.Status, unknownStatus):
 		d.bad(n.Pos, "failure-code", "write OUTCOME_UNKNOWN, or not_done: true and a fixture that shows it", "after 408 or 5xx nobody knows whether the change was done")
-		return false
+	default:
+		return true
 	}
-	return true
+	return false
 }
 
 func (d *draft) apiCode(n *strictyaml.Node, code string) bool {
@@ -286,4 +219,18 @@ func (d *draft) apiCode(n *strictyaml.Node, code string) bool {
 	}
 	d.bad(n.Pos, "failure-code", hint, "the code %q is not known", code)
 	return false
+}
+
+// failureShape refuses a vendor's code that no answer can hold.
+func (d *draft) failureShape(n *strictyaml.Node, row validate.RowSpec, body shape) {
+	if row.Failure == nil || row.Failure.Code != "" || n.Get("at") == nil {
+		return
+	}
+	s, why := pointed(body, row.Failure.At)
+	if k := schemaKind(flatShape(s)); why == "" && s != nil && k != kindAny && k != kindText && k != kindNumber {
+		why = nowhere("a code is text or a whole number, and here is " + k.String())
+	}
+	if why != "" {
+		d.bad(n.Get("at").Pos, "pick-not-there", "point at what expect describes", "there is never a code: %s", why)
+	}
 }

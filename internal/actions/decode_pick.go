@@ -225,7 +225,7 @@ func (d *draft) successPicks(n *strictyaml.Node) map[string]validate.PickSpec {
 	return out
 }
 
-func (d *draft) displayPicks(n *strictyaml.Node) map[string]validate.PickSpec {
+func (d *draft) displayPicks(n *strictyaml.Node, body shape) map[string]validate.PickSpec {
 	if !d.f.Is(n, strictyaml.Mapping, "display") {
 		return nil
 	}
@@ -234,8 +234,13 @@ func (d *draft) displayPicks(n *strictyaml.Node) map[string]validate.PickSpec {
 		if _, ok := d.c.display[m.Key]; !ok {
 			d.bad(m.KeyPos, "pick-unknown", strictyaml.DidYouMean(m.Key, d.c.DisplayNames()), "display declares no text %q", m.Key)
 		}
-		if p, ok := d.pick(m.Value, true); ok {
-			out[m.Key] = p
+		p, ok := d.pick(m.Value, true)
+		if !ok {
+			continue
+		}
+		out[m.Key] = p
+		if s := d.pickShape(p, body, m.Value.Pos); s != nil && !schemaKind(s).fits(kindText) {
+			d.bad(m.Value.Pos, "pick-never", "put text: true on a number", "display shows text, and this is %s", schemaKind(s))
 		}
 	}
 	return out

@@ -123,7 +123,7 @@ func (d *draft) listInput(at *strictyaml.Node) {
 	if d.in.root == nil || !d.inputPath(at.Pos, by[0], kindText, false) {
 		return
 	}
-	s, _, _ := d.in.property(d.in.root, by[0])
+	s := d.in.written(by[0])
 	if len(s) != 1 || s["type"] != "string" {
 		d.bad(at.Pos, "route", "the loader puts the list's names there as an enum", "the input %q of a list route is written {type: string}", by[0])
 	}

@@ -89,12 +89,16 @@ func wholeWithin(v any) bool {
 	return r.Num().CmpAbs(big.NewInt(maxShift)) <= 0
 }
 
-// valueSchema returns the schema behind an input's path or the name of an each,
-// nil for any other.
+// valueSchema returns the schema behind an input's path, a captured value's or
+// the name of an each, nil for any other.
 func (d *draft) valueSchema(path string, sc scope) map[string]any {
 	root, rest, dotted := strings.Cut(path, ".")
 	s, ok := sc[root]
 	if !ok {
+		if g, captured := d.gatheredBy(root); captured {
+			shapes, _, _ := g.look(rest)
+			return alternatives(shapes)
+		}
 		if root != "input" {
 			return nil
 		}

@@ -80,9 +80,11 @@ func (d *draft) signedClaims(n *strictyaml.Node, s *validate.SignedSpec) {
 // signedRows wants a JSON body of every success, because each of them must
 // carry its evidence.
 func (d *draft) signedRows(at strictyaml.Pos) {
-	for i, r := range d.c.request.rows {
-		if r.HasSuccess && r.Media != validate.MediaJSON {
-			d.bad(at, "check", "give that row a JSON body, or take the check away", "the success in line %d has no JSON body that could carry a signature", d.c.request.rowPos[i].Line)
+	for _, s := range d.c.allSteps() {
+		for i, r := range s.rows {
+			if r.HasSuccess && r.Media != validate.MediaJSON {
+				d.bad(at, "check", "give that row a JSON body, or take the check away", "the success in line %d has no JSON body that could carry a signature", s.rowPos[i].Line)
+			}
 		}
 	}
 }

@@ -13,9 +13,10 @@ import (
 	"chatelaine/internal/validate"
 )
 
-// stepSpec is the one step of this release: an HTTP request and how its answer
-// is read.
+// stepSpec is one step: an HTTP request and how its answer is read.
 type stepSpec struct {
+	kind     StepKind
+	name     string // request, poll, reconcile or the lookup's own name
 	method   string
 	path     *pathTemplate
 	query    []valueMember
@@ -25,8 +26,14 @@ type stepSpec struct {
 	mime     string
 	reads    string // why a step that only reads uses POST
 	timeout  time.Duration
+	every    time.Duration // poll
+	within   time.Duration // poll
 	rows     []validate.RowSpec
 	rowPos   []strictyaml.Pos
+	captures []map[string]shape // of each row, by name
+	free     bool               // sends text that may be a sentence of the caller's
+	reader   *validate.Reader
+	node     *strictyaml.Node
 }
 
 type bodyKind uint8
@@ -50,65 +57,6 @@ const (
 	minTimeout     = time.Second
 	maxTimeout     = 5 * time.Minute
 )
-
-func (d *draft) step(n *strictyaml.Node) {
-	if n == nil {
-		return
-	}
-	if argv := n.Get("argv"); argv != nil {
-		d.later(argv.Pos, "a step over SSH (argv)")
-		return
-	}
-	if !d.f.Map(n, "request", append(slices.Clone(stepKeys), sshKeys...)...) {
-		return
-	}
-	for _, m := range n.Members {
-		if slices.Contains(sshKeys, m.Key) {
-			d.later(m.KeyPos, "a step over SSH ("+m.Key+")")
-		}
-	}
-	d.requestNode = n
-	s := &d.c.request
-	d.method(n, s)
-	if p := d.f.Require(n, "request", "path"); p != nil {
-		s.path = d.parsePath(p)
-	}
-	s.query = d.queryMembers(n.Get("query"))
-	s.headers = d.headerMembers(n.Get("headers"))
-	d.body(n, s)
-	s.timeout = defaultTimeout
-	if t := n.Get("timeout"); t != nil {
-		if v, ok := d.f.Duration(t, "timeout", minTimeout, maxTimeout); ok {
-			s.timeout = v
-		}
-	}
-	d.outcomes(d.f.Require(n, "request", "outcomes"))
-}
-
-// method ties the method to the effect.
-func (d *draft) method(n *strictyaml.Node, s *stepSpec) {
-	m := d.f.Require(n, "request", "method")
-	word, ok := d.f.Word(m, "method", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-	if r := n.Get("reads"); r != nil {
-		s.reads = d.sentence(r, "reads", maxBecause)
-	}
-	if !ok || d.c.effect == 0 {
-		return
-	}
-	s.method = word
-	readsOnly := word == http.MethodGet || word == http.MethodHead
-	switch {
-	case d.c.effect == Read && !readsOnly && (word != http.MethodPost || s.reads == ""):
-		d.bad(m.Pos, "effect-method", "write effect: change, or for a POST that only reads give reads: \"why\"", "a contract that reads cannot use %s", word)
-	case d.c.effect != Read && readsOnly:
-		d.bad(m.Pos, "effect-method", "write effect: read, or use the method that changes", "a contract that changes something cannot use %s", word)
-	case word == http.MethodDelete && d.c.effect != Destroy:
-		d.bad(m.Pos, "effect-method", "write effect: destroy", "a DELETE request destroys")
-	}
-	if s.reads != "" && (d.c.effect != Read || readsOnly) {
-		d.bad(n.Get("reads").Pos, "effect-method", "", "reads stands only beside a POST of a contract that reads")
-	}
-}
 
 func (d *draft) headerMembers(n *strictyaml.Node) []valueMember {
 	if n == nil || !d.f.Is(n, strictyaml.Mapping, "headers") {
@@ -151,19 +99,51 @@ func (d *draft) headerName(at strictyaml.Pos, name string) bool {
 	return true
 }
 
+// headerValue holds a header to constants, the daemon's own values, and captured
+// words that no caller's sentence can have led to.
 func (d *draft) headerValue(at strictyaml.Pos, name string, v *valueNode) bool {
-	roots := map[string]bool{}
-	v.roots(roots)
-	delete(roots, "call")
-	if len(roots) > 0 {
-		d.bad(at, "header-value", "write a constant or a call. value", "the header %s holds a value that is neither", name)
-		return false
+	paths := map[string]bool{}
+	v.paths(paths)
+	for _, path := range sortedKeys(paths) {
+		root, rest, _ := strings.Cut(path, ".")
+		if g, ok := d.gatheredBy(root); ok {
+			if !d.headerCaptured(at, name, g, path, rest) {
+				return false
+			}
+		} else if root != "call" {
+			d.bad(at, "header-value", "write a constant, a call. value, or a value that a lookup captured", "the header %s holds a value that is none of these", name)
+			return false
+		}
 	}
 	if s, ok := v.lit.(string); v.op == opConst && (!ok || !validHeaderText(s)) {
 		d.bad(at, "header-value", "", "the header %s holds a character that headers cannot have", name)
 		return false
 	}
 	return true
+}
+
+// headerCaptured wants an enum or a pattern of visible ASCII.
+func (d *draft) headerCaptured(at strictyaml.Pos, name string, g *gathered, path, rest string) bool {
+	if g.step.free {
+		d.bad(at, "header-value", "send only inputs with an enum or a pattern there", "the header %s holds %s, and %s sends free text of the caller's", name, path, stepWords(g.step))
+		return false
+	}
+	shapes, _, _ := g.look(rest)
+	for _, s := range shapes {
+		if !headerWord(s) {
+			d.bad(at, "header-value", "give it an enum or an anchored pattern of visible ASCII in the row's expect, or matches on the pick", "the header %s holds %s, which may be any text", name, path)
+			return false
+		}
+	}
+	return true
+}
+
+func headerWord(s shape) bool {
+	if vs, closed := closedSet(s); closed {
+		return !slices.ContainsFunc(vs, func(v any) bool { t, ok := v.(string); return !ok || !validHeaderText(t) })
+	}
+	p, _ := s["pattern"].(string)
+	return schemaKind(s) == kindText && p != "" && overAlphabet(p, visible)
 }
 
 // validHeaderText holds a header's value to visible ASCII and single spaces.
@@ -222,10 +202,10 @@ func (d *draft) textBody(s *stepSpec) {
 		return
 	}
 	used := map[string]bool{}
-	s.body.inputs(used)
-	for _, name := range sortedKeys(used) {
-		if sc, _, _ := d.in.property(d.in.root, name); sc != nil && !plainWord(sc) {
-			d.bad(s.body.pos, "text-body", "give it an enum or an anchored pattern over [A-Za-z0-9._-], or send text/plain", "input.%s may hold more than a word, and a body of %s has a grammar", name, media)
+	s.body.paths(used)
+	for _, path := range sortedKeys(used) {
+		if sc := d.valueSchema(path, nil); sc != nil && !plainWord(sc) {
+			d.bad(s.body.pos, "text-body", "give it an enum or an anchored pattern over [A-Za-z0-9._-], or send text/plain", "%s may hold more than a word, and a body of %s has a grammar", path, media)
 		}
 	}
 }
@@ -233,7 +213,7 @@ func (d *draft) textBody(s *stepSpec) {
 // plainWord says whether a value is a number, true or false, one of the
 // author's own texts, or a word over [A-Za-z0-9._-].
 func plainWord(s map[string]any) bool {
-	if s["enum"] != nil || s["const"] != nil {
+	if _, closed := closedSet(s); closed {
 		return true
 	}
 	pattern, _ := s["pattern"].(string)
@@ -259,7 +239,7 @@ func (d *draft) bodyValue(n *strictyaml.Node, k bodyKind) *valueNode {
 	}
 	// At the top of a JSON body a member may be called text or join; a body that
 	// is only a piece of text does not exist.
-	if fn := functionOf(n); slices.Contains(functionNames, fn) {
+	if fn := d.functionOf(n); slices.Contains(functionNames, fn) {
 		return d.object(n, kindObject, nil)
 	}
 	return d.value(n, kindAny, nil)
@@ -273,7 +253,7 @@ func (d *draft) formNames(n *strictyaml.Node) {
 		if m.Key == "" || strings.ContainsAny(m.Key, "[]") {
 			d.bad(m.KeyPos, "form", "write nested keys as a mapping", "a form key is empty or holds a bracket")
 		}
-		if m.Value.Kind == strictyaml.Mapping && functionOf(m.Value) == "" {
+		if m.Value.Kind == strictyaml.Mapping && d.functionOf(m.Value) == "" {
 			d.formNames(m.Value)
 		}
 	}

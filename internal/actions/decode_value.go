@@ -20,12 +20,12 @@ type scope map[string]map[string]any
 // function where its keys are exactly those of one; a mapping that begins like
 // a function and has a slip in it is treated as that function, so that the slip
 // is reported and not sent.
-func functionOf(n *strictyaml.Node) string {
+func (d *draft) functionOf(n *strictyaml.Node) string {
 	if n.Kind != strictyaml.Mapping {
 		return ""
 	}
 	if from := n.Get("from"); from != nil {
-		if len(n.Members) == 1 || len(n.Members) == 2 && n.Get("optional") != nil || looksLikePath(from) {
+		if len(n.Members) == 1 || len(n.Members) == 2 && n.Get("optional") != nil || d.looksLikePath(from) {
 			return "from"
 		}
 	}
@@ -42,9 +42,10 @@ func functionOf(n *strictyaml.Node) string {
 	return ""
 }
 
-func looksLikePath(n *strictyaml.Node) bool {
+func (d *draft) looksLikePath(n *strictyaml.Node) bool {
 	root, _, dotted := strings.Cut(n.Text, ".")
-	return n.Kind == strictyaml.String && dotted && slices.Contains([]string{"input", "target", "call", "request"}, root)
+	_, captured := d.gatheredBy(root)
+	return n.Kind == strictyaml.String && dotted && (captured || slices.Contains([]string{"input", "target", "call", stepRequest}, root))
 }
 
 // value reads a value node; want is what the place needs. It returns nil after
@@ -53,7 +54,7 @@ func (d *draft) value(n *strictyaml.Node, want kind, sc scope) *valueNode {
 	if n == nil {
 		return nil
 	}
-	switch fn := functionOf(n); fn {
+	switch fn := d.functionOf(n); fn {
 	case "":
 	case "from":
 		return d.from(n, want, sc)
@@ -114,7 +115,7 @@ func (d *draft) member(m strictyaml.Member, want kind, sc scope) *valueNode {
 		return nil
 	}
 	if forbiddenMember(m.Key) && v.usesInput() {
-		d.bad(m.KeyPos, "input-member", "write a constant, or send the value under another name", "no input may be part of a member named %q", m.Key)
+		d.bad(m.KeyPos, "input-member", "write a constant, or send the value under another name", "no input and no answer may be part of a member named %q", m.Key)
 	}
 	return v
 }
@@ -151,23 +152,19 @@ func (d *draft) from(n *strictyaml.Node, want kind, sc scope) *valueNode {
 	return out
 }
 
-// wholeObject looks into an input that is placed as it is: the names of its
+// wholeObject looks into a value that is placed as it is: the names of its
 // members become names of the body's.
 func (d *draft) wholeObject(at strictyaml.Pos, path string, sc scope) bool {
-	root, rest, dotted := strings.Cut(path, ".")
-	s, ok := sc[root]
-	if !ok && root == "input" {
-		s, ok = d.in.root, true
-	}
-	if !ok || s == nil {
+	if d.place != placeSent {
 		return true
 	}
-	if dotted {
-		s, _, _ = d.in.property(s, rest)
+	view, s := d.in, d.valueSchema(path, sc)
+	if root, _, _ := strings.Cut(path, "."); root != "input" && sc[root] == nil {
+		view = plainView(s)
 	}
-	for _, name := range d.in.members(s, refDepth) {
+	for _, name := range view.members(s, refDepth) {
 		if forbiddenMember(name) || overridingMember(name) {
-			d.bad(at, "input-member", "call the input's member otherwise and place its value by itself", "no input may be part of a member named %q", name)
+			d.bad(at, "input-member", "give it another name and place its value by itself", "no input and no answer may be part of a member named %q", name)
 			return false
 		}
 	}
@@ -196,12 +193,29 @@ func (d *draft) path(at strictyaml.Pos, path string, want kind, optional bool, s
 		}
 		d.bad(at, "value-path", strictyaml.DidYouMean(path, callPaths), "there is no value %q", path)
 		return false
-	case "request":
-		d.later(at, "a value captured from the request's answer")
-		return false
 	}
-	d.bad(at, "value-path", "a path begins with input., target. or call.", "there is no value %q", path)
+	if _, ok := d.gatheredBy(root); ok && dotted && rest != "" {
+		return d.capturedPath(at, root, rest, want, optional)
+	}
+	d.noValue(at, root, path)
 	return false
+}
+
+// noValue reports a path that begins with nothing that is known here.
+func (d *draft) noValue(at strictyaml.Pos, root, path string) {
+	hint := "a path begins with input., target., call., a lookup's name or request."
+	lookups := d.root.Get("lookups")
+	switch {
+	case root == stepRequest && (d.step == nil || d.step.kind == StepLookup || d.step.kind == StepRequest):
+		hint = "it is known in the poll, in the reconcile and in checks"
+	case lookups != nil && lookups.Kind == strictyaml.Mapping && lookups.Get(root) != nil && d.step != nil && d.step.kind == StepLookup:
+		hint = "lookups run in the order written; put it before this one"
+	case len(d.captured) > 0:
+		if did := strictyaml.DidYouMean(root, append(sortedKeys(d.captured), "input", "target", "call")); strings.HasPrefix(did, "did you mean") {
+			hint = did
+		}
+	}
+	d.bad(at, "value-path", hint, "there is no value %q", path)
 }
 
 var callPaths = []string{"call.id", "call.idempotency_key", "call.now"}
@@ -304,7 +318,7 @@ func (d *draft) each(n *strictyaml.Node, want kind, sc scope) *valueNode {
 	if !ok || give == nil || list == nil {
 		return nil
 	}
-	if !memberName.MatchString(as) || slices.Contains([]string{"input", "target", "call", "request", "result"}, as) || sc[as] != nil {
+	if !memberName.MatchString(as) || d.rootTaken(as) || sc[as] != nil {
 		d.bad(n.Get("as").Pos, "value", "choose another name", "%q cannot name the element", as)
 		return nil
 	}
@@ -315,24 +329,26 @@ func (d *draft) each(n *strictyaml.Node, want kind, sc scope) *valueNode {
 	return d.withArgs(out, list, d.value(give, kindAny, inner))
 }
 
+// rootTaken says whether a name begins value paths already.
+func (d *draft) rootTaken(name string) bool {
+	_, captured := d.gatheredBy(name)
+	return captured || slices.Contains(reservedRoots, name)
+}
+
 // elements returns the schema of a list's elements, an empty one where nothing
 // is known.
 func (d *draft) elements(list *valueNode, sc scope) map[string]any {
 	if list.op != opFrom {
 		return map[string]any{}
 	}
-	root, rest, dotted := strings.Cut(list.path, ".")
-	from := d.in.root
-	if s, ok := sc[root]; ok {
-		from = s
-	} else if root != "input" {
+	view, s := d.in, d.valueSchema(list.path, sc)
+	if root, _, _ := strings.Cut(list.path, "."); root != "input" && sc[root] == nil {
+		view = plainView(s)
+	}
+	if s == nil {
 		return map[string]any{}
 	}
-	s := from
-	if dotted {
-		s, _, _ = d.in.property(from, rest)
-	}
-	if it := d.in.items(s); it != nil {
+	if it := view.items(s); it != nil {
 		return it
 	}
 	return map[string]any{}

@@ -16,13 +16,18 @@ type draft struct {
 	in   schemaView
 	root *strictyaml.Node
 
-	inputNode   *strictyaml.Node
+	inputNode  *strictyaml.Node
+	resultNode *strictyaml.Node
+	resultView schemaView
+	uses       []targetUse // every target.x, checked once the routes are known
+	codeUses   map[string]bool
+	signedBy   []signedUse // every key set that a check names
+
 	requestNode *strictyaml.Node
-	resultNode  *strictyaml.Node
-	resultView  schemaView
-	uses        []targetUse // every target.x, checked once the routes are known
-	codeUses    map[string]bool
-	signedBy    []signedUse // every key set that a check names
+	captured    map[string]*gathered // by lookup's name, and request
+	polls       bool                 // the contract has a poll
+	step        *stepSpec            // the one that is being read, nil between them
+	place       place                // where the value that is being read stands
 }
 
 // targetUse is one mention of an operator's constant.
@@ -41,12 +46,10 @@ func (d *draft) bad(at strictyaml.Pos, rule, hint, format string, args ...any) {
 // not take.
 var (
 	topKeys = []string{
-		"contract", "action", "version", "summary", "owner", "effect", "input", "route", "approval", "request",
-		"result", "display", "checks", "retry", "idempotency", "at_most_once", "failures", "exceptions",
+		"contract", "action", "version", "summary", "owner", "effect", "input", "route", "approval",
+		"lookups", "request", "poll", "reconcile", "result", "display", "checks", "retry", "idempotency", "at_most_once", "failures", "exceptions",
 	}
-	laterKeys = map[string]string{
-		"lookups": "lookups", "poll": "poll", "reconcile": "reconcile", "confirm": "confirm: required",
-	}
+	laterKeys = map[string]string{"confirm": "confirm: required"}
 )
 
 const (
@@ -71,16 +74,16 @@ func (d *draft) decode() {
 	d.result(d.f.Require(root, "a contract", "result"))
 	d.displays(root.Get("display"))
 	d.ownCodes(root.Get("failures"))
-	d.step(d.f.Require(root, "a contract", "request"))
+	d.steps(root)
 	d.semanticChecks(root.Get("checks"))
+	d.tookEffectBound()
 	d.once(root)
 	d.approve(root.Get("approval"))
 	d.setAside(root.Get("exceptions"))
 }
 
 func (d *draft) topLevel(root *strictyaml.Node) {
-	known := append(slices.Clone(topKeys), "lookups", "poll", "reconcile", "confirm")
-	d.f.Map(root, "a contract", known...)
+	d.f.Map(root, "a contract", append(slices.Clone(topKeys), "confirm")...)
 	for _, m := range root.Members {
 		if word, later := laterKeys[m.Key]; later {
 			d.later(m.KeyPos, word)
@@ -194,8 +197,9 @@ func (d *draft) input(n *strictyaml.Node) {
 		d.bad(n.Pos, "input", "write type: object", "the input must be an object")
 	}
 	d.requiredNames(n, doc)
-	for ptr, name := range d.in.names() {
-		at := locate(n, ptr)
+	names := d.in.names()
+	for _, ptr := range sortedKeys(names) {
+		name, at := names[ptr], locate(n, ptr)
 		if w := forbiddenWord(name); w != "" {
 			d.bad(at, "input-name", "an input holds a fact of the task; what it would choose belongs to the route or the site file", "the input %q contains the word %q", name, w)
 		} else if !inputName.MatchString(name) {
@@ -207,12 +211,11 @@ func (d *draft) input(n *strictyaml.Node) {
 // requiredNames refuses a required input that the closed object does not have:
 // no call could ever be right.
 func (d *draft) requiredNames(n *strictyaml.Node, doc map[string]any) {
-	props, _ := doc["properties"].(map[string]any)
 	required, _ := doc["required"].([]any)
 	for _, r := range required {
 		name, ok := r.(string)
-		if _, declared := props[name]; ok && !declared {
-			d.bad(locate(n, "/required"), "input", strictyaml.DidYouMean(name, sortedKeys(props)), "the input requires %q and has no property of that name", name)
+		if declared, _ := d.in.member(d.in.flat(doc), name); ok && declared == nil {
+			d.bad(locate(n, "/required"), "input", strictyaml.DidYouMean(name, d.in.propertyNames(d.in.flat(doc), refDepth)), "the input requires %q and has no property of that name", name)
 		}
 	}
 }

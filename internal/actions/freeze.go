@@ -28,7 +28,7 @@ func Freeze(c *Contract, r Route, in Input, id IdentityFact, call CallFacts) (Pl
 // freeze finishes a plan of its own: what it is called on stays as it was.
 func (p *plan) freeze() (Plan, error) {
 	q := *p
-	built, err := q.build(q.env(time.Time{}, true))
+	built, err := q.build(&q.contract.request, q.env(time.Time{}, true))
 	if err != nil {
 		return Plan{}, buildFault(err)
 	}
@@ -47,11 +47,14 @@ func planDigest(canonical []byte) [32]byte {
 }
 
 // buildFault says whether a request could not be built because of the caller's
-// input or because of us.
+// input, because of an answer, or because of us.
 func buildFault(err error) error {
 	var pe *pathError
-	if errors.As(err, &pe) && pe.input != "" {
+	switch is := errors.As(err, &pe); {
+	case is && pe.input != "":
 		return fault.Invalid(err, pathField(pe.input))
+	case is && pe.captured:
+		return fault.New(fault.InvalidResponse, err)
 	}
 	return fault.New(fault.Internal, err)
 }
@@ -71,6 +74,10 @@ func (p *plan) facts(b built) map[string]any {
 	for _, l := range p.lines {
 		lines = append(lines, []any{l.Label, l.Value})
 	}
+	looked := map[string]any{}
+	for name, captured := range p.looked {
+		looked[name] = captured
+	}
 	return map[string]any{
 		"plan":     "v1",
 		"contract": map[string]any{"action": p.contract.action, "version": p.contract.version, "digest": hexDigest(p.contract.digest)},
@@ -81,6 +88,7 @@ func (p *plan) facts(b built) map[string]any {
 		"identity": map[string]any{"name": p.id.Name, "generation": strconv.FormatUint(p.id.Generation, 10)},
 		"call":     map[string]any{"id": p.call.CallID, "idempotency_key": p.call.IdempotencyKey},
 		"input":    p.input.value,
+		"looked":   looked,
 		"send": map[string]any{
 			"step": stepRequest, "method": p.contract.request.method, "path": b.path, "query": b.query,
 			"headers": headers, "content_type": b.mime, "body": string(b.body),
@@ -92,7 +100,7 @@ func (p *plan) facts(b built) map[string]any {
 func (p *plan) env(now time.Time, frozen bool) env {
 	call := p.call
 	call.Now = now
-	return env{input: p.input.value, consts: p.route.With, call: call, frozen: frozen}
+	return env{input: p.input.value, consts: p.route.With, call: call, looked: p.looked, frozen: frozen}
 }
 
 // Canonical returns the bytes under the digest.
@@ -190,12 +198,17 @@ func askFor(c *Contract, t *Target) Ask {
 	return Stricter(c.approval.ask, others)
 }
 
-// Reader returns what reads the answer, nil (which refuses) for the zero plan.
+// Reader returns what reads the request's answer, nil (which refuses) for the
+// zero plan.
 func (p Plan) Reader() *validate.Reader {
 	if p.p == nil {
 		return nil
 	}
-	return p.p.contract.reader.WithHost(p.p.route.target.authority())
+	return p.p.reader(&p.p.contract.request)
+}
+
+func (p *plan) reader(s *stepSpec) *validate.Reader {
+	return s.reader.WithHost(p.route.target.authority())
 }
 
 // authority is the host, with its port unless that is the scheme's own.
@@ -210,28 +223,24 @@ func (t *Target) authority() string {
 	return host + ":" + strconv.Itoa(t.port)
 }
 
-func (p Plan) scope(now time.Time) validate.Scope {
-	if p.p == nil {
-		return func(string) (any, bool) { return nil, false }
-	}
-	return p.p.env(now, false).lookup
-}
-
 // Request builds the request. now is the time of the first send: every attempt
 // of one call gets the same.
 func (p Plan) Request(now time.Time) (Request, error) {
-	if p.p == nil {
-		return Request{}, fault.New(fault.Internal, errUnusable)
-	}
-	b, err := p.p.build(p.p.env(now, false))
+	s, err := p.Step(StepRequest, now, nil)
+	return s.Request(), err
+}
+
+// send builds the request of any step.
+func (p *plan) send(s *stepSpec, e env) (Request, error) {
+	b, err := p.build(s, e)
 	if err != nil {
 		return Request{}, buildFault(err)
 	}
-	c := p.p.contract
+	change := s.kind == StepRequest && p.contract.effect != Read
 	return Request{
-		step: stepRequest, target: p.p.route.target, method: c.request.method, path: b.path, query: b.query,
-		header: b.header, body: b.body, mime: b.mime, timeout: c.request.timeout,
-		change: c.effect != Read, reusable: c.Idempotent(),
+		step: s.name, target: p.route.target, method: s.method, path: b.path, query: b.query,
+		header: b.header, body: b.body, mime: b.mime, timeout: s.timeout,
+		change: change, reusable: !change || p.contract.Idempotent(),
 	}, nil
 }
 

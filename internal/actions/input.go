@@ -35,18 +35,28 @@ func (c *Contract) ParseInput(doc any) (Input, error) {
 	if v := c.inputSchema.Validate(m); v != nil {
 		return Input{}, fault.Invalid(nil, explain(c.inputDoc, m, v)...)
 	}
-	for _, p := range c.request.path.pathInputs() {
-		name := strings.TrimPrefix(p.path, "input.")
-		v, ok := walkPath(m, name)
-		if !ok {
-			continue
-		}
-		if _, err := pathValue(v, p.mode); err != nil {
-			return Input{}, fault.Invalid(err, pathField(name))
-		}
+	if err := c.pathsTake(m); err != nil {
+		return Input{}, err
 	}
 	own, _ := deepCopy(m).(map[string]any)
 	return Input{contract: c, value: own, canonical: validate.Canonical(m)}, nil
+}
+
+// pathsTake refuses an input that could not be part of some step's path.
+func (c *Contract) pathsTake(m map[string]any) error {
+	for _, s := range c.allSteps() {
+		for _, p := range s.path.pathInputs() {
+			name := strings.TrimPrefix(p.path, "input.")
+			v, ok := walkPath(m, name)
+			if !ok {
+				continue
+			}
+			if _, err := pathValue(v, p.mode); err != nil {
+				return fault.Invalid(err, pathField(name))
+			}
+		}
+	}
+	return nil
 }
 
 // deepCopy keeps what was checked apart from what the caller still holds.

@@ -3,7 +3,6 @@ package actions
 import (
 	"slices"
 
-	"chatelaine/internal/actions/strictyaml"
 	"chatelaine/internal/validate"
 )
 
@@ -212,65 +211,4 @@ func (v schemaView) walk(s map[string]any, tokens []string) (map[string]any, sta
 		}
 	}
 	return v.resolve(s), standsThere
-}
-
-// picks looks for picks of members that `expect` does not let through.
-func (l *linter) picks() {
-	for _, st := range l.steps() {
-		for i, r := range st.spec.rows {
-			doc, ok := r.Expect.(map[string]any)
-			if !ok {
-				continue
-			}
-			p := pickLook{l: l, view: schemaView{root: doc}, at: st.spec.rowPos[i]}
-			for _, part := range []map[string]validate.PickSpec{r.Success, r.Display, r.Capture} {
-				p.all(part, doc)
-			}
-			if r.Failure != nil && r.Failure.Code == "" {
-				p.one("failure", r.Failure.At, doc)
-			}
-		}
-	}
-}
-
-// pickLook looks at the picks of one row.
-type pickLook struct {
-	l    *linter
-	view schemaView
-	at   strictyaml.Pos
-}
-
-func (p pickLook) all(picks map[string]validate.PickSpec, from map[string]any) {
-	for _, name := range sortedKeys(picks) {
-		k := picks[name]
-		switch k.Kind {
-		case validate.PickPointer:
-			p.one(name, k.At, from)
-		case validate.PickFind:
-			if s := p.list(name, k.Find.In, from); s != nil {
-				p.one(name, k.At, s)
-			}
-		case validate.PickEach:
-			if s := p.list(name, k.Each.In, from); s != nil {
-				p.all(k.Each.Pick, s)
-			}
-		}
-	}
-}
-
-func (p pickLook) one(name, ptr string, from map[string]any) (map[string]any, standing) {
-	s, state := p.view.walk(from, pointerTokens(ptr))
-	if state == standsShut {
-		p.l.say("pick-not-there", p.at, "pick what is described, or describe it", "%s reads %s, which `expect` does not let through", name, pointerText(ptr))
-	}
-	return s, state
-}
-
-// list returns the schema of a list's elements, nil where nothing is known.
-func (p pickLook) list(name, ptr string, from map[string]any) map[string]any {
-	s, state := p.one(name, ptr, from)
-	if state != standsThere || s["items"] == nil {
-		return nil
-	}
-	return asSchema(s["items"])
 }

@@ -183,6 +183,31 @@ var contractRules = []Rule{
 		Reason: "A range would take in answers that nobody has seen.",
 	},
 	{
+		ID: "lookup", Page: "Top level", Severity: Error,
+		Title:  "Lookups without a step, or with a name that is taken",
+		Reason: "A lookup's name is the first word of the paths to what it found, so that it must be its own.",
+	},
+	{
+		ID: "poll", Page: "Outcomes", Severity: Error,
+		Title:  "A poll that no call comes to, or that never asks again",
+		Reason: "A row of the request with capture leads to the poll, and within is longer than every.",
+	},
+	{
+		ID: "capture", Page: "Values", Severity: Error,
+		Title:  "A captured value that may be anything",
+		Reason: "What an answer said is sent on only where the row that captured it says its type and its bounds.",
+	},
+	{
+		ID: "reconcile", Page: "Outcomes", Severity: Error,
+		Title:  "A `took_effect: true` that may be about another thing",
+		Reason: "An answer about something else would end the call as done. Everything that names the thing is asked for or compared.",
+	},
+	{
+		ID: "outcome-step", Page: "Outcomes", Severity: Error,
+		Title:  "A row with a key that its step does not have",
+		Reason: "Only a lookup and a request go on, only a poll waits, only a reconcile tells what took effect.",
+	},
+	{
 		ID: "outcome-overlap", Page: "Outcomes", Severity: Error,
 		Title:  "Two rows for one status, one of them without `when`",
 		Reason: "Exactly one row must match; two are an invalid answer.",
@@ -221,6 +246,16 @@ var contractRules = []Rule{
 		ID: "pick-missing", Page: "Picks", Severity: Error,
 		Title:  "A required member of the result that is not picked",
 		Reason: "Every success has all that the result requires.",
+	},
+	{
+		ID: "pick-not-there", Page: "Picks", Severity: Error,
+		Title:  "A pick of a member that `expect` does not let through",
+		Reason: "The member is never there: the answer is always refused, or the value always left out.",
+	},
+	{
+		ID: "pick-never", Page: "Picks", Severity: Error,
+		Title:  "A pick that no value gets through",
+		Reason: "A conversion that reads another kind of value, or a result that takes another, refuses every answer.",
 	},
 	{
 		ID: "pick-input", Page: "Picks", Severity: Error,

@@ -89,11 +89,6 @@ var lintRules = []Rule{
 		Reason: "The row would be chosen and then always refused.",
 	},
 	{
-		ID: "pick-not-there", Page: "Picks", Severity: Error,
-		Title:  "A pick of a member that `expect` does not let through",
-		Reason: "The member is never there: the answer is always refused, or the value always left out.",
-	},
-	{
 		ID: "result-in-pieces", Page: "Result and display", Severity: Error,
 		Title:  "Free text in small pieces",
 		Reason: "Many short words are a text too. All strings of one answer that may hold words, lists multiplied by their length, stay below 1,024 characters, a list of pieces of at most 8 characters below 128; give them an enum, a narrower pattern or a smaller maxItems, or put the text under display.",

@@ -160,11 +160,11 @@ func FuzzLoadContract(f *testing.F) {
 		}
 		c := d.c
 		switch {
-		case c.inputSchema == nil || c.resultSchema == nil || c.envelope == nil || c.reader == nil || c.request.path == nil:
+		case c.inputSchema == nil || c.resultSchema == nil || c.envelope == nil || c.request.reader == nil || c.request.path == nil:
 			t.Fatal("a contract that is not whole")
 		case c.effect == 0 || c.approval.ask == 0 || c.retry.Attempts < 1:
 			t.Fatal("a contract without an effect, an ask or an attempt")
-		case c.effect != Read && !c.idem.declared() && c.atMostOnce == "":
+		case c.effect != Read && !c.idem.declared() && c.atMostOnce == "" && c.reconcile == nil:
 			t.Fatal("a change that may be done twice")
 		case c.effect != Read && (c.request.method == "GET" || c.request.method == "HEAD"):
 			t.Fatal("a change by a method that reads")

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"chatelaine/internal/actions/strictyaml"
@@ -22,12 +23,12 @@ type pathTemplate struct {
 // pathPart is a constant or a placeholder of one segment.
 type pathPart struct {
 	lit  string
-	path string // input.x, target.x, call.x
+	path string // input.x, target.x, call.x, LOOKUP.x, request.x
 	mode byte   // 's' one segment, '/' several, '%' one with %2F
 }
 
 var (
-	placeholder = regexp.MustCompile(`^[a-z_]+(?:\.[A-Za-z0-9_-]+)+$`)
+	placeholder = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[A-Za-z0-9_-]+)+$`)
 	// segmentText is what a URL's path may hold without an escape, less ";",
 	// which some servers take for the end of a name.
 	segmentText = regexp.MustCompile(`^[A-Za-z0-9._~!$&'()*+,=:@-]*$`)
@@ -62,7 +63,12 @@ func (d *draft) parsePath(n *strictyaml.Node) *pathTemplate {
 // operatorsOwn says whether nothing in a segment comes with a call: it is
 // written out, or a constant of the target.
 func operatorsOwn(seg string) bool {
-	return !strings.Contains(seg, "{input.") && !strings.Contains(seg, "{call.")
+	for _, m := range sentencePath.FindAllStringSubmatch(seg, -1) {
+		if !strings.HasPrefix(m[1], "target.") {
+			return false
+		}
+	}
+	return true
 }
 
 // segment reads one segment; inFolder says that the template begins with a
@@ -123,6 +129,10 @@ func (d *draft) placeholder(n *strictyaml.Node, inside string, inFolder, whole b
 		if p.mode == 's' && (p.path == "call.id" || p.path == "call.idempotency_key") {
 			return p, true
 		}
+	default:
+		if _, ok := d.gatheredBy(root); ok {
+			return p, d.pathCaptured(n, p, root, rest, inFolder)
+		}
 	}
 	if !d.path(n.Pos, p.path, kindAny, false, nil) {
 		return p, false
@@ -138,17 +148,39 @@ func (d *draft) pathInput(n *strictyaml.Node, p pathPart, rest string, inFolder 
 		return false
 	}
 	s, _, _ := d.in.property(d.in.root, rest)
+	return d.pathShape(n, p, s, inFolder, d.isListInput(rest))
+}
+
+// pathCaptured holds a captured value to the rule for inputs; it never brings
+// its own slashes.
+func (d *draft) pathCaptured(n *strictyaml.Node, p pathPart, root, rest string, inFolder bool) bool {
+	if p.mode == '/' {
+		d.bad(n.Pos, "path", "write {"+p.path+"} or {"+p.path+"%}", "{%s...} would let an answer choose folders", p.path)
+		return false
+	}
+	if !d.capturedPath(n.Pos, root, rest, kindScalar, false) {
+		return false
+	}
+	shapes, _, _ := d.captured[root].look(rest)
+	for _, s := range shapes {
+		if !d.pathShape(n, p, s, inFolder, false) {
+			return false
+		}
+	}
+	return true
+}
+
+// pathShape holds a value in a path to its schema. listed says that the
+// operator's list will give it an enum.
+func (d *draft) pathShape(n *strictyaml.Node, p pathPart, s map[string]any, inFolder, listed bool) bool {
 	slash := p.mode != 's'
 	const hint = "give it an enum, or an anchored pattern over [A-Za-z0-9._-]"
 	if slash && schemaKind(s) == kindText && !inFolder && !beginsWithFolder(s) {
-		d.bad(n.Pos, "path-folder", "begin the template or the input's pattern with a constant folder", "%s may hold / and stands in no constant folder", p.path)
+		d.bad(n.Pos, "path-folder", "begin the template or the value's pattern with a constant folder", "%s may hold / and stands in no constant folder", p.path)
 		return false
 	}
-	if vs, ok := s["enum"].([]any); ok {
-		return d.pathEnum(n, p, vs, slash)
-	}
-	if v, ok := s["const"]; ok {
-		return d.pathEnum(n, p, []any{v}, slash)
+	if vs, closed := closedSet(s); closed {
+		return d.pathEnum(n, p, vs)
 	}
 	switch schemaKind(s) {
 	case kindNumber:
@@ -164,7 +196,7 @@ func (d *draft) pathInput(n *strictyaml.Node, p pathPart, rest string, inFolder 
 		if pattern != "" && overAlphabet(pattern, pathRune(slash)) {
 			return true
 		}
-		if pattern == "" && d.isListInput(rest) {
+		if pattern == "" && listed {
 			return true // the list's names become its enum
 		}
 		d.bad(n.Pos, "path-input", hint, "%s in a path may hold more than a path's name", p.path)
@@ -174,7 +206,7 @@ func (d *draft) pathInput(n *strictyaml.Node, p pathPart, rest string, inFolder 
 	return false
 }
 
-func (d *draft) pathEnum(n *strictyaml.Node, p pathPart, values []any, slash bool) bool {
+func (d *draft) pathEnum(n *strictyaml.Node, p pathPart, values []any) bool {
 	for _, v := range values {
 		if _, err := pathValue(v, p.mode); err != nil {
 			d.bad(n.Pos, "path-input", "", "%s has a value that cannot stand in a path", p.path)
@@ -187,7 +219,7 @@ func (d *draft) pathEnum(n *strictyaml.Node, p pathPart, values []any, slash boo
 // beginsWithFolder says whether an input's pattern begins with a constant
 // folder, or its enum's values all stand in one.
 func beginsWithFolder(s map[string]any) bool {
-	if _, ok := s["enum"]; ok {
+	if _, closed := closedSet(s); closed {
 		return true // every value was written by the author
 	}
 	pattern, _ := s["pattern"].(string)
@@ -325,11 +357,13 @@ func operatorPath(v any, mode byte) (string, error) {
 	return strings.Join(parts, "%2F"), nil
 }
 
-// pathError says which input made a path impossible; input is "" where it was
-// none.
+// pathError says what made a path impossible: input is the caller's value, ""
+// where it was none.
 type pathError struct {
 	input string
-	cause error
+	// captured says that the value came with an answer.
+	captured bool
+	cause    error
 }
 
 func (e *pathError) Error() string { return "the path cannot be built: " + e.cause.Error() }
@@ -340,51 +374,58 @@ func (t *pathTemplate) build(e env) (string, error) {
 	var b strings.Builder
 	for _, seg := range t.segments {
 		b.WriteByte('/')
-		text, from, err := fillSegment(seg, e)
+		text, err := fillSegment(seg, e)
 		if err != nil {
-			return "", &pathError{from, err}
+			return "", err
 		}
 		b.WriteString(text)
 	}
 	return b.String(), nil
 }
 
-func fillSegment(seg []pathPart, e env) (text, from string, err error) {
+func fillSegment(seg []pathPart, e env) (text string, err error) {
+	from := &pathError{}
+	fail := func(format string, args ...any) (string, error) {
+		from.cause = fmt.Errorf(format, args...)
+		return "", from
+	}
 	for _, p := range seg {
 		if p.path == "" {
 			text += p.lit
 			continue
 		}
+		root, rest, _ := strings.Cut(p.path, ".")
+		_, looked := e.looked[root]
+		from.captured = from.captured || looked || root == stepRequest
+		if root == "input" {
+			from.input = rest
+		}
 		v, ok := e.lookup(p.path)
 		if !ok {
-			return "", "", fmt.Errorf("%s is absent", p.path)
+			return fail("%s is absent", p.path)
 		}
-		var s string
-		if rest, isInput := strings.CutPrefix(p.path, "input."); isInput {
-			from = rest
-			s, err = pathValue(v, p.mode)
-		} else if strings.HasPrefix(p.path, "target.") {
-			s, err = operatorPath(v, p.mode)
-		} else {
-			s, err = pathValue(v, p.mode)
+		fill := pathValue
+		if root == "target" {
+			fill = operatorPath
 		}
+		s, err := fill(v, p.mode)
 		if err != nil {
-			return "", from, fmt.Errorf("%s: %w", p.path, err)
+			return fail("%s: %w", p.path, err)
 		}
 		text += s
 	}
 	if text == "." || text == ".." {
-		return "", from, fmt.Errorf("a dot segment")
+		return fail("a dot segment")
 	}
-	return text, from, nil
+	return text, nil
 }
 
-// pathInputs lists the inputs in the template.
-func (t *pathTemplate) pathInputs() []pathPart {
+// placeholders lists the template's placeholders.
+func (t *pathTemplate) placeholders() []pathPart {
 	var out []pathPart
 	for _, seg := range t.segments {
 		for _, p := range seg {
-			if strings.HasPrefix(p.path, "input.") {
+			if p.path != "" {
 				out = append(out, p)
 			}
 		}
@@ -392,14 +433,10 @@ func (t *pathTemplate) pathInputs() []pathPart {
 	return out
 }
 
-// constant says whether the template has no placeholder.
-func (t *pathTemplate) constant() bool {
-	for _, seg := range t.segments {
-		for _, p := range seg {
-			if p.path != "" {
-				return false
-			}
-		}
-	}
-	return true
+// pathInputs lists the inputs in the template.
+func (t *pathTemplate) pathInputs() []pathPart {
+	return slices.DeleteFunc(t.placeholders(), func(p pathPart) bool { return !strings.HasPrefix(p.path, "input.") })
 }
+
+// constant says whether the template has no placeholder.
+func (t *pathTemplate) constant() bool { return len(t.placeholders()) == 0 }

@@ -175,7 +175,7 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, two, three string) {
 		p := &plan{contract: &Contract{request: stepSpec{path: tpl}}, route: Route{target: &t1}}
 		p.input.value = map[string]any{"one": one, "two": two, "three": three}
-		b, err := p.build(p.env(testNow, false))
+		b, err := p.build(&p.contract.request, p.env(testNow, false))
 		if err != nil {
 			return
 		}

@@ -34,6 +34,7 @@ type plan struct {
 	input      Input
 	id         IdentityFact
 	call       CallFacts
+	looked     map[string]map[string]any // by lookup's name
 	canonical  []byte
 	digest     [32]byte
 	sentence   string
@@ -56,7 +57,7 @@ type Request struct {
 	reusable bool
 }
 
-// Step names the step: "request".
+// Step names the step: "request", "poll", "reconcile" or a lookup's own name.
 func (r Request) Step() string { return r.step }
 
 // Target returns where it goes.
@@ -84,7 +85,8 @@ func (r Request) ContentType() string { return r.mime }
 // Timeout returns how long the whole step may take.
 func (r Request) Timeout() time.Duration { return r.timeout }
 
-// Change says whether the request may change something.
+// Change says whether it may change something: only the request of a change
+// does.
 func (r Request) Change() bool { return r.change }
 
 // ReuseConnection says whether an idle connection may carry it: not for a
@@ -99,5 +101,10 @@ func (p Plan) Digest() [32]byte {
 	return p.p.digest
 }
 
-// Scope returns the values that an answer may be compared with.
-func (p Plan) Scope(now time.Time) validate.Scope { return p.scope(now) }
+// Scope returns the values that the request's answer may be compared with.
+func (p Plan) Scope(now time.Time) validate.Scope {
+	if p.p == nil {
+		return nothing
+	}
+	return p.p.env(now, false).lookup
+}

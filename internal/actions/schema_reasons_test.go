@@ -37,6 +37,8 @@ var onlyLoader = map[string]string{
 	"pick":                    "equal values of a map",
 	"pick-input":              "where a value comes from",
 	"pick-missing":            "the members of the result",
+	"pick-not-there":          "what expect says about the answer",
+	"pick-never":              "what expect and the result say about the value",
 	"pick-unknown":            "the members of the result",
 	"query":                   "what a value is once it is built",
 	"range":                   "lengths of time",
@@ -78,6 +80,7 @@ var onlyLoader = map[string]string{
 
 // onlyLoaderSays are sentences of rules that a schema can say elsewhere.
 var onlyLoaderSays = map[string]string{
-	"unknown-key a case": "the inputs that choose the target are the keys",
-	"missing-key a case": "the inputs that choose the target are the keys",
+	"unknown-key a value has no key": "paths that begin with a lookup's name",
+	"unknown-key a case":             "the inputs that choose the target are the keys",
+	"missing-key a case":             "the inputs that choose the target are the keys",
 }

@@ -65,15 +65,23 @@ func schemaKind(s map[string]any) kind {
 		return kindOf(v)
 	}
 	if vs, ok := s["enum"].([]any); ok && len(vs) > 0 {
-		k := kindOf(vs[0])
-		for _, v := range vs {
-			if kindOf(v) != k {
-				return kindAny
-			}
-		}
-		return k
+		return oneKind(vs, kindOf)
+	}
+	if subs, ok := s["anyOf"].([]any); ok && len(subs) > 0 {
+		return oneKind(subs, func(v any) kind { m, _ := v.(map[string]any); return schemaKind(m) })
 	}
 	return kindAny
+}
+
+// oneKind returns the kind that all values have, kindAny where they differ.
+func oneKind(vs []any, of func(any) kind) kind {
+	k := of(vs[0])
+	for _, v := range vs {
+		if of(v) != k {
+			return kindAny
+		}
+	}
+	return k
 }
 
 // schemaView looks into an input schema without validating anything.
@@ -106,31 +114,172 @@ func (v schemaView) resolve(s map[string]any) map[string]any {
 	return s
 }
 
-// property follows a dotted path from a schema. required says that a valid
-// input always has the value; names are the properties known where it failed.
-func (v schemaView) property(from map[string]any, path string) (s map[string]any, required bool, names []string) {
-	s, required = v.resolve(from), true
-	for _, name := range strings.Split(path, ".") {
-		props, _ := s["properties"].(map[string]any)
-		next, ok := props[name].(map[string]any)
-		if !ok {
-			for k := range props {
-				names = append(names, k)
+// flat joins a schema with everything that holds beside it by $ref and allOf,
+// as far as the loader looks at schemas: the first word about a key stands, but
+// properties and required are joined. Branches of which one holds are listed
+// under anyOf. The result is a copy.
+func (v schemaView) flat(s map[string]any) map[string]any {
+	if s == nil {
+		return nil
+	}
+	out := map[string]any{}
+	props := map[string]any{}
+	var required, branches []any
+	for _, part := range v.conjunction(s, refDepth) {
+		for k, x := range part {
+			switch k {
+			case "$ref", "allOf", "properties", "required", "anyOf", "oneOf", "then", "else", "if", "dependentSchemas", "$defs":
+			default:
+				if _, said := out[k]; !said {
+					out[k] = x
+				}
 			}
-			slices.Sort(names)
-			return nil, false, names
 		}
-		req, _ := s["required"].([]any)
-		required = required && slices.Contains(req, any(name))
-		s = v.resolve(next)
+		named, _ := part["properties"].(map[string]any)
+		for name, sub := range named {
+			if other, twice := props[name]; twice {
+				sub = map[string]any{"allOf": []any{other, sub}}
+			}
+			props[name] = sub
+		}
+		req, _ := part["required"].([]any)
+		required = append(required, req...)
+		branches = append(branches, branchesOf(part)...)
+	}
+	if len(props) > 0 {
+		out["properties"] = props
+	}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	if len(branches) > 0 {
+		out["anyOf"] = branches
+	}
+	return out
+}
+
+// branchesOf lists the schemas of which one may hold beside a schema.
+func branchesOf(s map[string]any) []any {
+	var out []any
+	for _, key := range []string{"anyOf", "oneOf"} {
+		subs, _ := s[key].([]any)
+		out = append(out, subs...)
+	}
+	for _, key := range []string{"then", "else"} {
+		if sub, ok := s[key]; ok {
+			out = append(out, sub)
+		}
+	}
+	dependent, _ := s["dependentSchemas"].(map[string]any)
+	for _, name := range sortedKeys(dependent) {
+		out = append(out, dependent[name])
+	}
+	return out
+}
+
+// conjunction lists the schemas that all hold where s holds.
+func (v schemaView) conjunction(s map[string]any, depth int) []map[string]any {
+	out := []map[string]any{s}
+	if depth == 0 {
+		return out
+	}
+	if _, ok := s["$ref"]; ok {
+		if next := v.resolve(map[string]any{"$ref": s["$ref"]}); next["$ref"] == nil {
+			out = append(out, v.conjunction(next, depth-1)...)
+		}
+	}
+	subs, _ := s["allOf"].([]any)
+	for _, sub := range subs {
+		if m, ok := sub.(map[string]any); ok {
+			out = append(out, v.conjunction(m, depth-1)...)
+		}
+	}
+	return out
+}
+
+// property follows a dotted path from a schema, through $ref, allOf and the
+// branches of which one holds. The schema found is flat. required says that a
+// valid value always has it; names are the properties known where it failed.
+func (v schemaView) property(from map[string]any, path string) (s map[string]any, required bool, names []string) {
+	s, required = v.flat(from), true
+	for _, name := range strings.Split(path, ".") {
+		next, always := v.member(s, name)
+		if next == nil {
+			return nil, false, v.propertyNames(s, refDepth)
+		}
+		required = required && always
+		s = next
 	}
 	return s, required, nil
 }
 
-// items returns the schema of a list's elements.
+// member returns the schema of one property of a flat schema, nil where it has
+// none.
+func (v schemaView) member(s map[string]any, name string) (sub map[string]any, required bool) {
+	req, _ := s["required"].([]any)
+	required = slices.Contains(req, any(name))
+	props, _ := s["properties"].(map[string]any)
+	if m, ok := props[name].(map[string]any); ok {
+		return v.flat(m), required
+	}
+	var either []any
+	branches, _ := s["anyOf"].([]any)
+	for _, b := range branches {
+		m, _ := b.(map[string]any)
+		if m == nil {
+			continue
+		}
+		if found, _ := v.member(v.flat(m), name); found != nil {
+			either = append(either, found)
+		}
+	}
+	switch len(either) {
+	case 0:
+		return nil, false
+	case 1:
+		only, _ := either[0].(map[string]any)
+		return only, required
+	}
+	return map[string]any{"anyOf": either}, required
+}
+
+// propertyNames lists the properties that one of a value's schemas names.
+func (v schemaView) propertyNames(s map[string]any, depth int) []string {
+	props, _ := s["properties"].(map[string]any)
+	out := sortedKeys(props)
+	branches, _ := s["anyOf"].([]any)
+	for _, b := range branches {
+		if m, ok := b.(map[string]any); ok && depth > 0 {
+			out = append(out, v.propertyNames(v.flat(m), depth-1)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// written returns the schema of a top-level property as it stands in the
+// document, nil where it stands in none or in several places.
+func (v schemaView) written(name string) map[string]any {
+	var found []map[string]any
+	for _, part := range v.conjunction(v.root, refDepth) {
+		props, _ := part["properties"].(map[string]any)
+		if m, ok := props[name].(map[string]any); ok {
+			found = append(found, m)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// items returns the schema of a list's elements, nil where there is none.
 func (v schemaView) items(s map[string]any) map[string]any {
-	it, _ := s["items"].(map[string]any)
-	return v.resolve(it)
+	it, ok := v.flat(s)["items"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	return v.flat(it)
 }
 
 // members collects the property names that a value of the schema may have, at

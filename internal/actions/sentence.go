@@ -72,9 +72,9 @@ func (c *Contract) bare(n *valueNode) bool {
 	if n.op != opFrom {
 		return false
 	}
-	rest, input := strings.CutPrefix(n.path, "input.")
-	if !input {
-		return true
+	root, rest, _ := cutPath(n.path)
+	if root != "input" {
+		return root == "target" || root == "call" // what an answer said is always quoted
 	}
 	view := schemaView{root: c.inputDoc}
 	s, _, _ := view.property(c.inputDoc, rest)

@@ -37,7 +37,7 @@ type valueNode struct {
 	op       valueOp
 	pos      strictyaml.Pos
 	lit      any    // opConst
-	path     string // opFrom: input.x, target.x, call.x or the name of an each
+	path     string // opFrom: input.x, target.x, call.x, LOOKUP.x, request.x or the name of an each
 	optional bool
 	args     []*valueNode
 	sep      string // opJoin
@@ -56,6 +56,10 @@ type env struct {
 	input  map[string]any
 	consts func(path string) (any, bool)
 	call   CallFacts
+	// looked are the lookups' captured values by name, answered those of the
+	// request's answer.
+	looked   map[string]map[string]any
+	answered map[string]any
 	// frozen makes call.now a fixed marker, for the digest.
 	frozen bool
 	vars   map[string]any
@@ -86,6 +90,13 @@ func (e env) lookup(path string) (any, bool) {
 	case "target":
 		v, ok := e.consts(rest)
 		return v, ok && v != nil
+	case stepRequest:
+		v, ok := walkPath(e.answered, rest)
+		return v, ok && v != nil
+	}
+	if captured, ok := e.looked[root]; ok {
+		v, ok := walkPath(captured, rest)
+		return v, ok && v != nil
 	}
 	switch path {
 	case "call.id":
@@ -100,6 +111,9 @@ func (e env) lookup(path string) (any, bool) {
 	}
 	return nil, false
 }
+
+// cutPath splits a value path after its first word.
+func cutPath(path string) (root, rest string, dotted bool) { return strings.Cut(path, ".") }
 
 // timeText is RFC 3339 in UTC, whole seconds: what every service reads.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
@@ -294,7 +308,7 @@ func decimalText(n json.Number) (string, error) {
 }
 
 // roots collects the first words of every path under the node ("input",
-// "target", "call" or an each's name).
+// "target", "call", "request", a lookup's or an each's name).
 func (v *valueNode) roots(out map[string]bool) {
 	if v == nil {
 		return
@@ -311,8 +325,8 @@ func (v *valueNode) roots(out map[string]bool) {
 	}
 }
 
-// usesInput says whether anything of the caller's is in the value. The name of
-// an each stands for an element of another list; only lists of constants are
+// usesInput says whether anything of the caller's, or of an answer, is in the
+// value. The name of an each stands for an element of another list; only lists of constants are
 // free of inputs, and nobody walks those.
 func (v *valueNode) usesInput() bool {
 	roots := map[string]bool{}
@@ -338,6 +352,22 @@ func (v *valueNode) uses(path string) bool {
 		found = found || m.node.uses(path)
 	}
 	return found
+}
+
+// paths collects every value path in the value.
+func (v *valueNode) paths(out map[string]bool) {
+	if v == nil {
+		return
+	}
+	if v.op == opFrom {
+		out[v.path] = true
+	}
+	for _, a := range v.args {
+		a.paths(out)
+	}
+	for _, m := range v.members {
+		m.node.paths(out)
+	}
 }
 
 // inputs collects every input path in the value.

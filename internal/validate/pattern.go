@@ -201,6 +201,13 @@ func longestMatch(p string) int {
 	return longest(tree)
 }
 
+// LongestMatch says how many characters the texts that an anchored pattern
+// matches have at most; false where there is no such number.
+func LongestMatch(pattern string) (int, bool) {
+	n := longestMatch(pattern)
+	return n, n >= 0
+}
+
 func longest(r *syntax.Regexp) int {
 	switch r.Op {
 	case syntax.OpLiteral:

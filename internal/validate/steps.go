@@ -77,13 +77,12 @@ func (r *Reader) vague(status int) bool {
 
 // checkStepCode holds a code to what the step can know.
 func (r *Reader) checkStepCode(c fault.Code, s RowSpec) error {
-	afterChange := r.change && (r.step == StepRequest || r.step == StepPoll)
 	switch {
 	case c == fault.OutcomeUnknown && r.step == StepLookup:
 		return fmt.Errorf("failure: before the request nothing is %s", c)
 	case c == fault.OutcomeUnknown && s.TookEffect != nil:
 		return fmt.Errorf("failure: %s says that the answer does not tell; take took_effect away", c)
-	case c == fault.UpstreamUnavailable && afterChange && !s.NotDone:
+	case c == fault.UpstreamUnavailable && r.change && r.step == StepRequest && !s.NotDone:
 		return fmt.Errorf("failure: %s says that nothing happened; for a change the row needs not_done: true", c)
 	}
 	return nil

@@ -195,7 +195,6 @@ func TestCompileHoldsRowsToTheirStep(t *testing.T) {
 		{StepPoll, RowSpec{}, "write one of success, failure or pending"},
 		{StepPoll, RowSpec{Pending: true, HasSuccess: true}, "pending stands alone"},
 		{StepPoll, RowSpec{Pending: true, Failure: fails("MY_CODE")}, "pending stands alone"},
-		{StepPoll, RowSpec{Failure: fails("UPSTREAM_UNAVAILABLE")}, "for a change the row needs not_done"},
 		{StepReconcile, RowSpec{TookEffect: &tookNone, HasCapture: true}, "a reconcile captures nothing"},
 		{StepReconcile, RowSpec{HasSuccess: true}, "write took_effect"},
 		{StepReconcile, RowSpec{Failure: fails("NOT_FOUND")}, "write took_effect"},
@@ -224,7 +223,7 @@ func TestStepsThatReadSayMore(t *testing.T) {
 	}{
 		{StepLookup, true, RowSpec{Status: []int{503}, Failure: away}},
 		{StepPoll, false, RowSpec{Status: []int{503}, Failure: away}},
-		{StepPoll, true, RowSpec{Status: []int{503}, Failure: away, NotDone: true}},
+		{StepPoll, true, RowSpec{Status: []int{503}, Failure: away}},
 		{StepPoll, true, RowSpec{Status: []int{500}, Failure: &FailureSpec{Code: "RUN_FAILED"}}},
 		{StepPoll, true, RowSpec{Status: []int{500}, HasSuccess: true}},
 		{StepReconcile, true, RowSpec{Status: []int{500}, TookEffect: &tookNone, Failure: away}},
