@@ -1,0 +1,24 @@
+package actions
+
+// What may be called how, for the programs that write contracts.
+
+// ForbiddenInputWord returns the word that keeps a name from being an input's,
+// "" where there is none.
+func ForbiddenInputWord(name string) string { return forbiddenWord(name) }
+
+// IsInputName says whether a name has the form of an input's.
+func IsInputName(name string) bool { return inputName.MatchString(name) }
+
+// IsActionName says whether a name has the form of an action's.
+func IsActionName(name string) bool { return actionName.MatchString(name) }
+
+// IsTargetName says whether a name has the form of a target's and an identity's.
+func IsTargetName(name string) bool { return targetName.MatchString(name) }
+
+// ForbiddenMember says whether a body member, query or form key may not hold an
+// input, or may not stand at all.
+func ForbiddenMember(name string) bool { return forbiddenMember(name) || overridingMember(name) }
+
+// RefusedHeader says whether neither a contract nor an identity of its own
+// header may set the header.
+func RefusedHeader(name string) bool { return refusedHeader(name) }
