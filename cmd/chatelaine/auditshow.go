@@ -196,7 +196,7 @@ func (a *app) printEvent(e auditlog.Event, raw bool) {
 // detailFirst is the order in which a person reads the members of an event; the
 // others follow by name.
 var detailFirst = []string{
-	"sentence", "input", "identity", "endpoint", "contract_version", "contract_digest", "upstream_status",
+	"step", "sentence", "input", "identity", "endpoint", "contract_version", "contract_digest", "upstream_status",
 	"body_bytes", "body_sha256", "row", "rejection", "layer", "rule", "schema_path", "instance_path", "message", "cause",
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -157,6 +158,8 @@ func flatRows(prefix string, v jsontext.Value) []row {
 			return out
 		}
 		switch {
+		case key == "steps" && val.Kind() == '[':
+			out = append(out, stepRows(val)...)
 		case prefix == "" && key == "detail":
 			out = append(out, flatRows("", val.Clone())...)
 		case val.Kind() == '{':
@@ -164,6 +167,40 @@ func flatRows(prefix string, v jsontext.Value) []row {
 		default:
 			out = append(out, row{cc(dimmed, key), c(compact(val))})
 		}
+	}
+	return out
+}
+
+// stepRows are the steps of a call, one a row: what was sent, how often, and how
+// the newest send ended.
+func stepRows(v jsontext.Value) []row {
+	var steps []struct {
+		Step     string `json:"step"`
+		Sends    int    `json:"sends"`
+		Endpoint string `json:"endpoint"`
+		Upstream int    `json:"upstream_status"`
+		Status   string `json:"status"`
+		Rule     string `json:"rule"`
+	}
+	if err := json.Unmarshal(v, &steps); err != nil {
+		return []row{{cc(dimmed, "steps"), c(compact(v))}}
+	}
+	var out []row
+	for _, s := range steps {
+		text := s.Endpoint
+		if s.Sends > 1 {
+			text += fmt.Sprintf(", sent %d times", s.Sends)
+		}
+		if s.Upstream != 0 {
+			text += fmt.Sprintf(": %d", s.Upstream)
+		}
+		if s.Status != "" {
+			text += ", " + s.Status
+		}
+		if s.Rule != "" {
+			text += " (" + s.Rule + ")"
+		}
+		out = append(out, row{cc(dimmed, "step "+s.Step), c(text)})
 	}
 	return out
 }

@@ -114,10 +114,11 @@ type Card struct {
 
 // Permit is one thing that a session would be allowed without further asking.
 type Permit struct {
-	Action   string `json:"action"`
-	Sentence string `json:"sentence"`
-	Target   string `json:"target"`
-	Identity string `json:"identity"`
+	Action   string   `json:"action"`
+	Sentence string   `json:"sentence"`
+	Target   string   `json:"target"`
+	Identity string   `json:"identity"`
+	Lookups  []string `json:"lookups,omitempty"` // reads that would be sent before the plan is made
 }
 
 // Session is one agent run, as the operator sees it.
@@ -239,7 +240,8 @@ type Explanation struct {
 		Code   string `json:"code"`
 		Reason string `json:"reason"`
 	} `json:"stopped_by"`
-	Sentence string `json:"sentence"`
-	Target   string `json:"target"`
-	Identity string `json:"identity"`
+	Sentence string   `json:"sentence"`
+	Target   string   `json:"target"`
+	Identity string   `json:"identity"`
+	Lookups  []string `json:"lookups,omitempty"` // reads that would be sent before the plan is made
 }

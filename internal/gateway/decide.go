@@ -49,6 +49,9 @@ func (g *Gateway) askPerson(ctx context.Context, p planned) (approved, error) {
 	defer g.sessions.Hold(p.session.ID)()
 	p.live.ask(t, &p)
 	defer p.live.asked()
+	if err := g.sessions.Alive(p.session.ID); err != nil {
+		t.Withdraw(fault.SessionRevoked) // it ended before its card was there to be withdrawn
+	}
 	d, err := t.Wait(ctx)
 	if err != nil {
 		return approved{}, err

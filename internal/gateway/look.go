@@ -23,7 +23,7 @@ func (g *Gateway) look(ctx context.Context, c claimed) (looked, error) {
 	var now time.Time
 	for {
 		if _, more := l.looking.Next(); !more {
-			return l, nil
+			return l, g.stillWanted(ctx, l)
 		}
 		if now.IsZero() {
 			if err := c.call.SetState(ledger.Looking); err != nil {
@@ -37,6 +37,15 @@ func (g *Gateway) look(ctx context.Context, c claimed) (looked, error) {
 		}
 		l.looking = l.looking.With(captured)
 	}
+}
+
+// stillWanted keeps a person from being asked about a call that lost its authority
+// while it was looked up.
+func (g *Gateway) stillWanted(ctx context.Context, l looked) error {
+	if len(l.contract.Lookups()) == 0 {
+		return nil
+	}
+	return g.mayLook(ctx, turn{claimed: l.claimed, identity: l.identity})
 }
 
 // begin binds the call to the identity as it is now. A call that its binding

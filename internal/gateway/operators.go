@@ -75,40 +75,10 @@ func (g *Gateway) Call(id string) (CallInfo, error) {
 	return info, err
 }
 
-// CallDetail is what the record of this run tells of one call: what was asked,
-// where it went, why an answer was refused. It is for a read session.
-func (g *Gateway) CallDetail(i CallInfo) map[string]any {
-	out := map[string]any{}
-	for _, e := range g.log.Recent() {
-		if e.CallID != i.RequestID || e.Actor != i.Agent {
-			continue
-		}
-		if e.Target != "" {
-			out["target"] = e.Target
-		}
-		for _, k := range detailKeys[e.Type] {
-			if v, ok := e.Detail[k]; ok {
-				out[k] = v
-			}
-		}
-		if e.Rule != "" {
-			out["rule"] = e.Rule
-		}
-	}
-	return out
-}
-
-// detailKeys are the members of an event that a read session is shown.
-var detailKeys = map[string][]string{
-	"intent":  {"input", "sentence", "identity", "plan_digest", "contract_version", "endpoint"},
-	"answer":  {"upstream_status", "body_sha256", "body_bytes", "echoes"},
-	"outcome": {"rejection", "row", "cause", "upstream_ms", "total_ms"},
-}
-
-// Unresolved is one call that nobody has resolved.
+// Unresolved is one call that nobody has resolved, also while it is reconciled.
 func (g *Gateway) Unresolved(id string) (CallInfo, error) {
 	info, err := g.Call(id)
-	if err == nil && info.State != ledger.StateUnresolved {
+	if err == nil && info.State != ledger.StateUnresolved && info.State != ledger.Reconciling {
 		err = fmt.Errorf("call %s is %s: %w", id, info.State, ErrNotUnresolved)
 	}
 	return info, err

@@ -120,7 +120,8 @@ func (g *Gateway) pollOnce(ctx context.Context, s *sent, n int, due, asked time.
 
 // notAsked is a turn in which nothing was sent. Once the record has latched
 // nothing is sent in this run any more, and no end could be recorded: the next run
-// goes on. An identity that was replaced while the vault was locked ends the poll.
+// goes on. An identity that was replaced while the vault was locked ends the poll,
+// and so does a captured value that cannot be part of its path.
 func (g *Gateway) notAsked(s *sent, t *polled, err error) {
 	g.logger.Warn("a poll was not sent", "request_id", s.call.RequestID(), "action", s.contract.Action(), "cause", err.Error())
 	switch {
@@ -128,6 +129,8 @@ func (g *Gateway) notAsked(s *sent, t *polled, err error) {
 		t.how = parked
 	case fault.CodeOf(err) == fault.PlanStale:
 		s.unsent, t.over = err, true
+	case fault.CodeOf(err) == fault.InvalidResponse, fault.CodeOf(err) == fault.Internal: // there is no such poll
+		s.unsent, t.end.Code, t.end.Lost = err, fault.CodeOf(err), false
 	case g.draining.Load(), fault.CodeOf(err) == fault.VaultLocked:
 		t.over = false // the next turn meets the reason, and waits
 	}

@@ -132,7 +132,7 @@ func (g *Gateway) stopUnsent(c claimed, err error) {
 	g.metrics.calls.WithLabelValues(c.contract.Action(), string(f.Code())).Inc()
 	g.logger.Info("call stopped before it was sent", "request_id", c.call.RequestID(), "action", c.contract.Action(), "agent", c.session.Name, "code", f.Code(), "cause", f.Error())
 	g.events.publish("call", c.call.RequestID())
-	if f.Fate(c.changes(), false) == fault.Final {
+	if f.Fate(false, false) == fault.Final {
 		if err = g.finishUnsent(c, pending, ledger.Outcome{Envelope: envelope, Code: string(f.Code()), Fate: fault.Final}); err == nil {
 			return
 		}

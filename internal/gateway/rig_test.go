@@ -1,0 +1,467 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/approvals"
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/durable"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/ledger"
+	"chatelaine/internal/secret"
+	"chatelaine/internal/sessions"
+	"chatelaine/internal/validate"
+)
+
+// rig is the whole line over real rooms: contracts, ledger, record, sessions,
+// desk and executor. Only the vault is a table and the network a pipe, so that it
+// runs in a bubble of testing/synctest, where waiting takes no time.
+type rig struct {
+	t      *testing.T
+	dir    string
+	remote *remote
+	vault  *fakeVault
+	ids    []auditlog.Identity
+	told   *strings.Builder
+
+	store    *durable.Store
+	ledger   *ledger.Ledger
+	log      *auditlog.Log
+	sessions *sessions.Registry
+	desk     *approvals.Desk
+	exec     *executor.Executor
+	g        *Gateway
+
+	token string
+	peer  Peer
+}
+
+const rigAgent = "build-worker"
+
+// newRig makes contracts of the texts given and starts.
+func newRig(t *testing.T, contracts ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), remote: &remote{}, peer: Peer{Listener: "socket"}, told: &strings.Builder{}}
+	r.vault = &fakeVault{open: true, generation: 1}
+	for _, text := range contracts {
+		r.write(text)
+	}
+	r.writeSite("")
+	for range 2 {
+		id, err := auditlog.GenerateIdentity()
+		r.must(err)
+		r.ids = append(r.ids, id)
+	}
+	r.must(auditlog.Create(r.path("audit"), r.recipients()))
+	r.start()
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rig) recipients() []auditlog.Recipient {
+	return []auditlog.Recipient{r.ids[0].Recipient(), r.ids[1].Recipient()}
+}
+
+func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) write(text string) {
+	r.t.Helper()
+	_, rest, _ := strings.Cut(text, "action: ")
+	name, _, _ := strings.Cut(rest, "\n")
+	r.must(os.MkdirAll(r.path("contracts/"+name), 0o700))
+	r.must(os.WriteFile(r.path("contracts/"+name+"/contract.yaml"), []byte(text), 0o600))
+}
+
+func (r *rig) writeSite(more string) {
+	r.t.Helper()
+	names, err := filepath.Glob(r.path("contracts/*"))
+	r.must(err)
+	for i, n := range names {
+		names[i] = filepath.Base(n)
+	}
+	site := fmt.Sprintf(`targets:
+  jobs: {url: 'http://127.0.0.1:7', allow: [loopback], identity: bot, actions: [%s], effects: [read, change], ask: session%s}
+identities: {bot: {kind: bearer}}
+`, strings.Join(names, ", "), more)
+	r.must(os.WriteFile(r.path("targets.yaml"), []byte(site), 0o600))
+}
+
+func (r *rig) load() *actions.Set {
+	r.t.Helper()
+	set, problems := actions.LoadSet(r.path("targets.yaml"), r.path("contracts"))
+	if len(problems) > 0 {
+		r.t.Fatal(problems)
+	}
+	return set
+}
+
+// start is one run of the daemon, with the vault open.
+func (r *rig) start() {
+	r.t.Helper()
+	var err error
+	r.log, err = auditlog.Open(auditlog.Options{Dir: r.path("audit"), Recipients: r.recipients(), SegmentBytes: 1 << 20})
+	r.must(err)
+	r.store, err = durable.OpenStore(r.path("ledger.db"), time.Second, append(ledger.Buckets(), sessions.Buckets()...)...)
+	r.must(err)
+	r.ledger, err = ledger.Open(r.store, ledger.Options{})
+	r.must(err)
+	r.must(r.ledger.SetRecordFloor(r.log.RecoveredSeq()))
+	r.sessions, err = sessions.Open(r.store, sessions.Options{})
+	r.must(err)
+	r.desk = approvals.NewDesk(approvals.Options{DaemonID: "dmn_test", Verify: func(string, [32]byte, []byte) error { return nil }})
+	r.exec = executor.New(executor.Options{Dial: r.remote.dial, HeaderTimeout: time.Hour})
+	r.g = New(Deps{
+		Set: r.load(), Vault: r.vault, Executor: r.exec, Ledger: r.ledger, Sessions: r.sessions, Desk: r.desk, Log: r.log,
+		Metrics: NewMetrics(prometheus.NewRegistry()),
+		Limits:  Limits{Answer: 32 << 10},
+		Logger:  slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	r.sessions.OnEnd(func(s sessions.Session, reason string) { r.g.SessionEnded(s, reason) })
+	r.unlock()
+	r.agent()
+}
+
+var rigKeys = append(make([]byte, 31), 1)
+
+func (r *rig) unlock() {
+	r.t.Helper()
+	r.vault.set(true)
+	r.must(r.ledger.Unlock(ledger.Keys{Index: rigKeys, Wrap: rigKeys}))
+	r.must(r.sessions.Unlock(sessions.Keys{Index: rigKeys, Wrap: rigKeys}))
+	r.must(r.g.TakeUp())
+	r.g.Unlocked()
+}
+
+func (r *rig) lock() {
+	r.vault.set(false)
+	r.g.Locked("the test")
+	r.ledger.Lock()
+	r.sessions.Lock()
+}
+
+// stop is a stop as on SIGTERM.
+func (r *rig) stop() {
+	if r.store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	r.must(r.g.Drain(ctx))
+	r.halt()
+	r.remote.serves.Wait()
+}
+
+func (r *rig) halt() {
+	r.g.stop()
+	r.sessions.Close()
+	r.exec.Close()
+	r.must(r.store.Close())
+	r.must(r.log.Close())
+	r.store = nil
+}
+
+// crash goes on with the disk as it is now: what this run does from here on is
+// lost, as after kill -9.
+func (r *rig) crash() {
+	r.t.Helper()
+	old := r.dir
+	r.dir = r.t.TempDir()
+	r.must(os.CopyFS(r.dir, os.DirFS(old)))
+	r.must(filepath.WalkDir(r.dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		} else if err == nil {
+			err = os.Chmod(path, 0o600)
+		}
+		return err
+	}))
+	r.remote.cut()
+	r.g.draining.Store(true)
+	r.g.drain.Do(func() { close(r.g.drained) })
+	<-r.g.running.close()
+	r.halt()
+	r.remote.mend()
+	r.start()
+}
+
+func (r *rig) agent() {
+	r.t.Helper()
+	p, err := r.sessions.Request(r.peer.caller(), rigAgent, "self")
+	r.must(err)
+	_, pins := r.g.Permits()
+	r.must(r.sessions.Authorize(p.ID, pins, "the test"))
+	r.token = p.Token
+}
+
+func (r *rig) revoke() {
+	r.t.Helper()
+	for _, s := range r.sessions.List() {
+		if s.State == sessions.StateAuthorised {
+			r.must(r.sessions.Revoke(s.ID, "the test"))
+		}
+	}
+}
+
+// call performs an action and reads the envelope.
+func (r *rig) call(action, id, input string) envelope {
+	r.t.Helper()
+	doc, err := validate.Parse([]byte(input), validate.CallerLimits())
+	r.must(err)
+	return r.read(r.g.Perform(r.t.Context(), Ask{Token: r.token, Peer: r.peer, Action: action, Input: doc, RequestID: id}))
+}
+
+// look is GET /v1/calls/{id}.
+func (r *rig) look(id string, wait time.Duration) envelope {
+	r.t.Helper()
+	return r.read(r.g.CallState(r.t.Context(), r.token, r.peer, id, wait))
+}
+
+type envelope struct {
+	OK    bool              `json:"ok"`
+	Data  map[string]string `json:"data"`
+	Error struct {
+		Code       string `json:"code"`
+		Message    string `json:"message"`
+		Retryable  bool   `json:"retryable"`
+		RetryAfter int    `json:"retry_after_seconds"`
+	} `json:"error"`
+	status int
+	raw    string
+}
+
+func (e envelope) code() string {
+	if e.OK {
+		return "OK"
+	}
+	return e.Error.Code
+}
+
+func (r *rig) read(a Answer) envelope {
+	r.t.Helper()
+	e := envelope{status: a.Status, raw: string(a.Body)}
+	r.must(json.Unmarshal(a.Body, &e))
+	return e
+}
+
+// want fails unless the envelope has the code.
+func (r *rig) want(e envelope, code string) {
+	r.t.Helper()
+	if e.code() != code {
+		r.t.Fatalf("answered %s, want %s\n%s", e.raw, code, r.told)
+	}
+}
+
+// sent fails unless exactly these requests reached the remote, in this order.
+func (r *rig) sent(want ...string) {
+	r.t.Helper()
+	if got := strings.Join(r.remote.requests(), ", "); got != strings.Join(want, ", ") {
+		r.t.Fatalf("sent: %s\nwant: %s", got, strings.Join(want, ", "))
+	}
+}
+
+// events are those of the record of this run, of one type where it is given.
+func (r *rig) events(kind string) (out []auditlog.Event) {
+	for _, e := range r.log.Recent() {
+		if kind == "" || e.Type == kind {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// fakeVault is one identity, and whether it may be used.
+type fakeVault struct {
+	mu         sync.Mutex
+	open       bool
+	generation uint64
+	leases     int // out now
+	bad        error
+}
+
+func (v *fakeVault) set(open bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.open = open
+}
+
+func (v *fakeVault) replace(generation uint64, bad error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.generation, v.bad = generation, bad
+}
+
+func (v *fakeVault) out() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.leases
+}
+
+func (v *fakeVault) Open() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.open {
+		return fault.New(fault.VaultLocked, nil)
+	}
+	return v.bad
+}
+
+func (v *fakeVault) Generation(context.Context, string) (uint64, error) {
+	if err := v.Open(); err != nil {
+		return 0, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.generation, nil
+}
+
+func (v *fakeVault) Bound(string, *actions.Target) error { return nil }
+func (v *fakeVault) Suspect(string)                      {}
+
+func (v *fakeVault) Lease(context.Context, string) (Lease, error) {
+	if err := v.Open(); err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.leases++
+	return &fakeLease{v: v, generation: v.generation}, nil
+}
+
+type fakeLease struct {
+	v          *fakeVault
+	generation uint64
+	once       sync.Once
+}
+
+func (l *fakeLease) Attach(h http.Header, _ executor.Connection) error {
+	h.Set("Authorization", fmt.Sprintf("Bearer generation-%d", l.generation))
+	return nil
+}
+func (l *fakeLease) Generation() uint64       { return l.generation }
+func (l *fakeLease) Scan([]byte) []secret.Hit { return nil }
+
+func (l *fakeLease) Close() {
+	l.once.Do(func() {
+		l.v.mu.Lock()
+		defer l.v.mu.Unlock()
+		l.v.leases--
+	})
+}
+
+// reply is what the remote says; the zero status closes the connection without
+// an answer.
+type reply struct {
+	status int
+	body   string
+	header http.Header
+	after  time.Duration
+}
+
+// remote is the other end of every connection.
+type remote struct {
+	mu     sync.Mutex
+	script func(method, path, body string) reply
+	got    []string
+	serves sync.WaitGroup
+	down   bool // dials are refused
+	conns  map[net.Conn]bool
+}
+
+func (m *remote) answer(script func(method, path, body string) reply) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.script = script
+}
+
+func (m *remote) requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string{}, m.got...)
+}
+
+// cut breaks every connection and refuses new ones.
+func (m *remote) cut() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = true
+	for c := range m.conns {
+		_ = c.Close()
+	}
+}
+
+func (m *remote) mend() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = false
+}
+
+func (m *remote) dial(context.Context, string, string) (net.Conn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.down {
+		return nil, errors.New("connection refused")
+	}
+	near, far := net.Pipe()
+	if m.conns == nil {
+		m.conns = map[net.Conn]bool{}
+	}
+	m.conns[far] = true
+	m.serves.Go(func() { m.serve(far) })
+	return near, nil
+}
+
+func (m *remote) serve(c net.Conn) {
+	defer func() {
+		_ = c.Close()
+		m.mu.Lock()
+		delete(m.conns, c)
+		m.mu.Unlock()
+	}()
+	q, err := http.ReadRequest(bufio.NewReader(c))
+	if err != nil {
+		return
+	}
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	m.got = append(m.got, q.Method+" "+q.URL.Path)
+	script := m.script
+	m.mu.Unlock()
+	a := script(q.Method, q.URL.Path, string(body))
+	time.Sleep(a.after)
+	if a.status == 0 {
+		return
+	}
+	head := fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n", a.status, len(a.body))
+	for name, values := range a.header {
+		head += name + ": " + values[0] + "\r\n"
+	}
+	_, _ = io.WriteString(c, head+"\r\n"+a.body)
+}
