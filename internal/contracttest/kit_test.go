@@ -87,6 +87,12 @@ retry: {attempts: 2, within: 30s, codes: [UPSTREAM_UNAVAILABLE, OUTCOME_UNKNOWN]
 // "action/name" of fixtures.
 func write(t *testing.T, fixtures map[string]string) Options {
 	t.Helper()
+	return writeWith(t, nil, fixtures)
+}
+
+// writeWith is write with other contracts in place of some.
+func writeWith(t *testing.T, contracts, fixtures map[string]string) Options {
+	t.Helper()
 	dir := t.TempDir()
 	put := func(path, text string) {
 		t.Helper()
@@ -102,6 +108,9 @@ func write(t *testing.T, fixtures map[string]string) Options {
 	put("contracts/set_thing/contract.yaml", sets)
 	for action, target := range map[string]string{"get_thing": "things", "get_keyed": "keyed", "get_signed": "signed", "get_open": "open", "get_local": "local"} {
 		put("contracts/"+action+"/contract.yaml", strings.NewReplacer("ACTION", action, "TARGET", target).Replace(reads))
+	}
+	for action, text := range contracts {
+		put("contracts/"+action+"/contract.yaml", text)
 	}
 	for name, text := range fixtures {
 		action, file, _ := strings.Cut(name, "/")

@@ -20,13 +20,15 @@ type turn struct {
 	c  *actions.Contract
 	r  *remote
 	g  got
+
+	doubted bool // an attempt of a change may have happened
+	lost    bool // … and its answer was lost
 }
 
 // call performs the whole call.
 func (t *turn) call(ctx context.Context, looking actions.Looking) {
 	for {
-		name, more := looking.Next()
-		if !more {
+		if _, more := looking.Next(); !more {
 			break
 		}
 		step, err := looking.Step(t.fx.now)
@@ -35,8 +37,8 @@ func (t *turn) call(ctx context.Context, looking actions.Looking) {
 			return
 		}
 		end := t.send(ctx, step, executor.LookupRetry(t.c))
-		if !end.Captured {
-			t.lookupFailed(name)
+		if code := executor.AfterLookup(end); code != "" {
+			t.g.settle(t.c, code)
 			return
 		}
 		looking = looking.With(t.g.captured)
@@ -47,15 +49,6 @@ func (t *turn) call(ctx context.Context, looking actions.Looking) {
 		return
 	}
 	t.request(ctx, plan)
-}
-
-// lookupFailed keeps the end of a lookup; a row that neither captures nor fails
-// is one that the loader does not let in.
-func (t *turn) lookupFailed(name string) {
-	if t.g.fault == nil {
-		t.g.fault = fault.Newf(fault.Internal, "the lookup %s neither captured nor failed", name)
-	}
-	t.g.ok, t.g.data, t.g.display = false, nil, nil
 }
 
 // request sends the request and follows the course.
@@ -69,36 +62,37 @@ func (t *turn) request(ctx context.Context, plan actions.Plan) {
 	next, code := executor.AfterRequest(t.c, end)
 	captured := maps.Clone(t.g.captured)
 	if next == executor.GoPoll {
-		end, next, code = t.poll(ctx, plan, captured)
+		next, code = t.poll(ctx, plan, captured)
 	}
 	if next == executor.GoReconcile {
 		t.g.settle(t.c, code)
-		t.reconcile(ctx, plan, captured, executor.Unknown{Code: code, Lost: end.Lost})
+		t.reconcile(ctx, plan, captured, executor.Unknown{Code: code, Lost: t.lost})
 		return
 	}
 	t.g.settle(t.c, code)
 }
 
 // poll asks until an end, or until the waits add up to the poll's time.
-func (t *turn) poll(ctx context.Context, plan actions.Plan, captured map[string]any) (executor.End, executor.Next, fault.Code) {
+func (t *turn) poll(ctx context.Context, plan actions.Plan, captured map[string]any) (executor.Next, fault.Code) {
 	policy, _ := t.c.Poll()
 	step, err := plan.Step(actions.StepPoll, t.fx.now, captured)
 	if err != nil {
 		t.g.end(err)
-		return executor.End{}, executor.Done, fault.Code(t.g.code())
+		return executor.Done, fault.Code(t.g.code())
 	}
-	left, after := policy.Within, time.Duration(0)
+	left, asked := policy.Within, time.Duration(0)
 	for {
-		wait, last, send := executor.PollWait(policy.Every, after, left)
+		wait, last, send := executor.PollWait(policy.Every, asked, left)
 		left -= wait
-		end := executor.End{Code: fault.UpstreamUnavailable, Lost: true}
+		end := executor.End{Lost: true}
 		if send {
-			end, after = t.attempt(ctx, step)
+			end, asked = t.attempt(ctx, step)
 		}
+		end.Doubted = t.doubted
 		// A script that has ended is not asked for the rest of the time.
 		over := last || t.r.exhausted() || ctx.Err() != nil
 		if next, code := executor.AfterPoll(t.c, end, over); next != executor.PollAgain {
-			return end, next, code
+			return next, code
 		}
 	}
 }
@@ -131,12 +125,13 @@ func (t *turn) reconcile(ctx context.Context, plan actions.Plan, captured map[st
 // send sends a step once, and again as the policy says.
 func (t *turn) send(ctx context.Context, step actions.Step, policy actions.RetryPolicy) executor.End {
 	var end executor.End
-	doubted := false
 	executor.RetryAtOnce(ctx, policy, func(int) (fault.Code, time.Duration, bool) {
 		var after time.Duration
 		end, after = t.attempt(ctx, step)
-		end.Doubted = doubted
-		doubted = doubted || step.Request().Change() && end.Code == fault.OutcomeUnknown
+		if step.Request().Change() && end.Code == fault.OutcomeUnknown {
+			t.doubted, t.lost = true, t.lost || end.Lost
+		}
+		end.Doubted = t.doubted
 		return end.Code, after, end.Code != ""
 	})
 	return end
@@ -184,12 +179,23 @@ func (t *turn) prove(step actions.Step, ex executor.Exchange) (end executor.End,
 		return end, 0
 	}
 	code, _ := proved.Failure()
-	end.Captured = end.Captured && code == ""
 	if code != "" {
 		t.g.fault = codeFault(t.c, fault.Code(code), errors.New("the answer matched "+proved.Row()))
 	}
-	after, _ = validate.RetryAfter(ex.Header, t.fx.now)
-	return end, after
+	return end, t.wanted(ex)
+}
+
+// wanted is how long the remote system asks to wait: by the header that the
+// contract names, else by Retry-After.
+func (t *turn) wanted(ex executor.Exchange) time.Duration {
+	p := t.c.Retry()
+	if p.RateLimitHeader != "" {
+		if d, ok := validate.RateLimit(ex.Header, p.RateLimitHeader, p.RateLimitUnit, t.fx.now); ok {
+			return d
+		}
+	}
+	after, _ := validate.RetryAfter(ex.Header, t.fx.now)
+	return after
 }
 
 // codeFault is the error of a code of the API or of the contract's own.
