@@ -108,14 +108,14 @@ func (d *draft) bindTargets(st *site) {
 	for _, c := range d.c.route.cases {
 		t := st.targets[c.target]
 		if t == nil {
-			if !told[c.target] {
-				st.unknownTarget(d.f, c.pos, c.target)
-			}
-			told[c.target] = true
+			d.bindRefused(c, st, told)
 			continue
 		}
 		d.bindConstants(c, t, told)
 		if !t.AllowsAction(d.c.action) {
+			if d.c.route.list == "" {
+				d.c.places.unlisted = append(d.c.places.unlisted, unlistedTarget{t.name, c.pos})
+			}
 			continue // the operator does not let it go there; a call is refused
 		}
 		reach[t.name] = true
@@ -127,11 +127,33 @@ func (d *draft) bindTargets(st *site) {
 	d.c.targets = slices.Sorted(maps.Keys(reach))
 }
 
-// bindTarget holds the contract to what one target takes.
-func (d *draft) bindTarget(c routeCase, t *Target, st *site, told map[string]bool) {
+// bindRefused looks at a target that the site file does not have, or has with a
+// mistake: what was read of it is compared all the same, so that every mistake
+// is told at once.
+func (d *draft) bindRefused(c routeCase, st *site, told map[string]bool) {
+	if told[c.target] {
+		return
+	}
+	told[c.target] = true
+	t := st.refused[c.target]
+	if t == nil {
+		st.unknownTarget(d.f, c.pos, c.target)
+		return
+	}
+	if t.effects != nil && t.actions[d.c.action] {
+		d.ceiling(c, t)
+	}
+}
+
+func (d *draft) ceiling(c routeCase, t *Target) {
 	if d.c.effect != 0 && !t.AllowsEffect(d.c.effect) {
 		d.bad(c.pos, "effect-ceiling", "the operator writes effects there", "the target %q does not take the effect %s", t.name, d.c.effect)
 	}
+}
+
+// bindTarget holds the contract to what one target takes.
+func (d *draft) bindTarget(c routeCase, t *Target, st *site, told map[string]bool) {
+	d.ceiling(c, t)
 	id := st.identities[t.identity]
 	if h := d.c.idem.header; h != "" && (id != nil && id.headerName == h || t.headers[h] != "") {
 		d.bad(d.root.Get("idempotency").Pos, "header-refused", "", "the header %s is taken at the target %q", h, t.name)
@@ -219,14 +241,22 @@ type places struct {
 	exceptions map[string]strictyaml.Pos
 	codeUses   map[string]bool
 	signed     []strictyaml.Pos // of each check signed
+	unlisted   []unlistedTarget
+}
+
+// unlistedTarget is a target that a case of the route names and that does not
+// list the action.
+type unlistedTarget struct {
+	name string
+	pos  strictyaml.Pos
 }
 
 func (d *draft) remember() places {
 	p := places{
 		file: d.f.Name(), root: d.root.Pos, sentence: d.c.approval.pos, success: d.c.request.rowPos,
-		inputs: keyPlaces(d.inputNode.Get("properties")), results: keyPlaces(d.resultNode.Get("properties")),
+		inputs: d.inputPlaces(), results: keyPlaces(d.resultNode.Get("properties")),
 		failures: keyPlaces(d.root.Get("failures")), exceptions: map[string]strictyaml.Pos{}, codeUses: d.codeUses,
-		signed: d.c.places.signed,
+		signed: d.c.places.signed, unlisted: d.c.places.unlisted,
 	}
 	if n := d.root.Get("exceptions"); n != nil {
 		for _, it := range n.Items {
@@ -234,6 +264,20 @@ func (d *draft) remember() places {
 		}
 	}
 	return p
+}
+
+// inputPlaces finds every input at the top, also those that stand under allOf or
+// behind a reference.
+func (d *draft) inputPlaces() map[string]strictyaml.Pos {
+	out := keyPlaces(d.inputNode.Get("properties"))
+	names := d.in.names()
+	top := d.in.propertyNames(d.in.flat(d.in.root), refDepth)
+	for _, ptr := range sortedKeys(names) {
+		if _, known := out[names[ptr]]; !known && slices.Contains(top, names[ptr]) {
+			out[names[ptr]] = locate(d.inputNode, ptr)
+		}
+	}
+	return out
 }
 
 func keyPlaces(n *strictyaml.Node) map[string]strictyaml.Pos {

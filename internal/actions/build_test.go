@@ -69,7 +69,7 @@ func TestTextStaysInItsValue(t *testing.T) {
 func TestForbiddenWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"url": "url", "image_url": "url", "imageURL": "url", "URLs": "url", "base-uri": "uri", "hostName": "host", "hostname": "host", "host2": "host",
-		"request_path": "path", "HTTPHeaders": "headers", "userToken": "token", "arg": "args", "queries": "query", "flag": "flags", "tokenize": "", "hostile": "", "curl": "", "transcript": "", "subscription": "", "accountant": "", "hourly": "", "meetingTranscript": "", "PRtitle": "", "cohorts": "", "cmd1": "cmd",
+		"request_path": "path", "HTTPHeaders": "headers", "userToken": "token", "arg": "", "extra_args": "args", "queries": "query", "flag": "", "useFlags": "flags", "flag_name": "", "tokenize": "", "hostile": "", "curl": "", "transcript": "", "subscription": "", "accountant": "", "hourly": "", "meetingTranscript": "", "PRtitle": "", "cohorts": "", "cmd1": "cmd",
 		"URLpath": "url", "apitoken": "token", "filepath": "path", "targethost": "host", "cmdline": "cmd", "baseurl": "url", "sqlquery": "query", "proxies": "proxy",
 		"description": "", "security": "", "ghost": "", "regional": "", "profileName": "profile", "accounts": "account", "empathy": "", "reason": "", "service": "",
 	} {

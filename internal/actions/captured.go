@@ -22,6 +22,9 @@ type gathered struct {
 	step   *stepSpec
 	rows   int // rows that go on
 	values map[string]*capturedValue
+	// broken says that a mistake was told in the step already, so that a name
+	// that is missing may be one that was not read.
+	broken bool
 }
 
 // capturedValue is one name that rows capture: a shape for each of them, nil for
@@ -32,8 +35,8 @@ type capturedValue struct {
 }
 
 // gather takes the captures of a step together, once its rows are read.
-func (d *draft) gather(s *stepSpec) *gathered {
-	g := &gathered{step: s, values: map[string]*capturedValue{}}
+func (d *draft) gather(s *stepSpec, broken bool) *gathered {
+	g := &gathered{step: s, values: map[string]*capturedValue{}, broken: broken}
 	given := map[string]int{}
 	for i, row := range s.rows {
 		if !row.HasCapture {
@@ -102,6 +105,8 @@ func (d *draft) capturedPath(at strictyaml.Pos, root, rest string, want kind, op
 	}
 	path := root + "." + rest
 	switch {
+	case shapes == nil && g.broken:
+		return false
 	case shapes == nil:
 		d.bad(at, "value-path", strictyaml.DidYouMean(rest[strings.LastIndex(rest, ".")+1:], names), "%s captures no value %q", stepWords(g.step), rest)
 		return false

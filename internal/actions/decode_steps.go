@@ -35,8 +35,10 @@ func (d *draft) steps(root *strictyaml.Node) {
 	d.polls = poll != nil
 	s := &d.c.request
 	s.kind, s.name = StepRequest, stepRequest
-	if n := d.f.Require(root, "a contract", "request"); n != nil && d.oneStep(n, s, nil) {
-		d.captured[stepRequest] = d.gather(s)
+	if n := d.f.Require(root, "a contract", "request"); n != nil {
+		before := d.f.Count()
+		d.oneStep(n, s, nil)
+		d.captured[stepRequest] = d.gather(s, d.f.Count() > before)
 	}
 	if poll != nil {
 		d.poll(poll)
@@ -66,9 +68,9 @@ func (d *draft) lookups(n *strictyaml.Node) {
 			d.bad(m.KeyPos, "lookup", "choose another name", "%q is the first word of other value paths", m.Key)
 			continue
 		}
-		if d.oneStep(m.Value, s, nil) {
-			d.captured[s.name] = d.gather(s)
-		}
+		before := d.f.Count()
+		d.oneStep(m.Value, s, nil)
+		d.captured[s.name] = d.gather(s, d.f.Count() > before)
 		d.c.lookups = append(d.c.lookups, s)
 	}
 }
@@ -89,7 +91,7 @@ func (d *draft) poll(n *strictyaml.Node) {
 			d.bad(w.Pos, "poll", "give it room for two sends and more", "within is shorter than every, so that it would never ask again")
 		}
 	}
-	if g := d.captured[stepRequest]; g != nil && g.rows == 0 && len(d.c.request.rows) > 0 {
+	if g := d.captured[stepRequest]; g != nil && g.rows == 0 && !g.broken {
 		d.bad(n.Pos, "poll", "write capture in the row of the request that goes on to the poll; capture: {} takes nothing along", "no row of the request goes on to the poll")
 	}
 }

@@ -189,8 +189,13 @@ func (l *linter) codes() {
 	}
 }
 
-// listed wants at least one target that lists the action.
+// listed wants every target that a case names to list the action.
 func (l *linter) listed() {
+	for _, u := range l.c.places.unlisted {
+		if l.s != nil && len(l.c.targets) > 0 {
+			l.say("target-not-listed", u.pos, "the operator adds it under actions, or the case goes", "the target %q does not list the action %s, so every call that would go there is refused", u.name, l.c.action)
+		}
+	}
 	if l.s != nil && len(l.c.targets) == 0 {
 		l.say("target-not-listed", l.c.places.root, "the operator adds it under actions", "no target lists the action %s, so every call is refused", l.c.action)
 	}

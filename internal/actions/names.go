@@ -22,7 +22,8 @@ var (
 )
 
 // forbiddenInputWords are the words that no input's name contains: an input
-// with such a name chooses a place, an identity or a command.
+// with such a name chooses a place, an identity or a command. Those that are
+// plurals are meant as such: a flag is one fact, flags are a command's.
 var forbiddenInputWords = []string{
 	"url", "uri", "host", "endpoint", "path", "header", "headers", "method", "command", "cmd", "args", "flags",
 	"credential", "token", "account", "profile", "region", "proxy", "script", "query",
@@ -62,7 +63,7 @@ var acronymEnd = regexp.MustCompile(`([A-Z]{2,})([a-z])`)
 // it as compound names do.
 func holdsWord(w, f string) bool {
 	one := strings.TrimSuffix(w, "s")
-	if w == strings.TrimSuffix(f, "s") || w == strings.TrimSuffix(f, "y")+"ies" {
+	if w == f || w == strings.TrimSuffix(f, "y")+"ies" {
 		return true
 	}
 	if slices.Contains(innocentWords, w) || slices.Contains(innocentWords, one) {

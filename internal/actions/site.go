@@ -24,6 +24,7 @@ type site struct {
 	f          *strictyaml.File
 	dir        string
 	targets    map[string]*Target
+	refused    map[string]*Target // with a mistake; as far as they were read
 	identities map[string]*IdentitySpec
 	lists      map[string]*list
 	listDocs   map[string]any
@@ -47,7 +48,7 @@ func loadSite(path string) *site {
 func parseSite(f *strictyaml.File, dir string) *site {
 	s := &site{
 		f: f, dir: dir,
-		targets: map[string]*Target{}, identities: map[string]*IdentitySpec{}, lists: map[string]*list{}, listDocs: map[string]any{},
+		targets: map[string]*Target{}, refused: map[string]*Target{}, identities: map[string]*IdentitySpec{}, lists: map[string]*list{}, listDocs: map[string]any{},
 		keys: map[string]*keySet{},
 	}
 	root := s.f.Root()
@@ -238,7 +239,11 @@ func (s *site) unknownTarget(f *strictyaml.File, at strictyaml.Pos, name string)
 	if targets == nil || targets.Get(name) != nil {
 		return // refused, or not there at all: told already
 	}
-	f.Report(at, "target-unknown", strictyaml.DidYouMean(name, targets.Keys()), "the site file has no target %q", name)
+	hint := strictyaml.DidYouMean(name, targets.Keys())
+	if hint == "" {
+		hint = "the operator writes it there under targets"
+	}
+	f.Report(at, "target-unknown", hint, "the site file has no target %q", name)
 }
 
 // seal takes the digests of the targets and of the whole file.

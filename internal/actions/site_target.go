@@ -52,6 +52,8 @@ func (s *site) readTargets(n *strictyaml.Node) {
 		s.target(m.Value, t)
 		if s.f.Count() == before {
 			s.targets[m.Key] = t
+		} else {
+			s.refused[m.Key] = t
 		}
 	}
 }
@@ -141,6 +143,12 @@ func broken(n *strictyaml.Node) []string {
 
 func (s *site) effects(n *strictyaml.Node, t *Target) {
 	t.effects = nil
+	before := s.f.Count()
+	defer func() {
+		if s.f.Count() > before {
+			t.effects = nil // nobody knows which were meant
+		}
+	}()
 	for _, it := range s.f.List(n, "effects") {
 		word, ok := s.f.Word(it, "an effect", "read", "change", "destroy")
 		if ok && !t.AllowsEffect(effectNames[word]) {
