@@ -6,6 +6,7 @@ package contracts_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,11 @@ const siteFile = "targets.yaml"
 // shipped are the contracts of this release. A folder that is not named here,
 // or a name without its folder, is a slip.
 var shipped = []string{
-	"create_silence", "deploy_release", "get_check_conclusion", "get_deployment",
-	"get_issue_state", "get_job_run", "get_pipeline_state", "read_stock", "review_status",
-	"update_message",
+	"acknowledge_incident", "close_issue", "create_merge_request", "create_pull_request",
+	"create_refund", "create_silence", "create_ticket", "deploy_release",
+	"get_check_conclusion", "get_deployment", "get_issue_state", "get_job_run",
+	"get_pipeline_state", "post_message", "read_stock", "review_status", "transition_issue",
+	"trigger_incident", "update_message", "update_text_file",
 }
 
 func loadShipped(t *testing.T) *actions.Set {
@@ -64,6 +67,35 @@ func TestExampleSiteFileHasNothingUnused(t *testing.T) {
 	for _, id := range set.Identities() {
 		if !identities[id.Name()] {
 			t.Errorf("no target uses the identity %s", id.Name())
+		}
+	}
+}
+
+// The page beside the contracts names each of them once in its tables, with its
+// own effect, and nothing that is not shipped.
+func TestReadmeNamesEveryAction(t *testing.T) {
+	b, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := loadShipped(t)
+	rows := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` | ")
+		if !strings.HasPrefix(line, "| `") || !ok {
+			continue
+		}
+		if _, twice := rows[name]; twice {
+			t.Errorf("%s has two rows", name)
+		}
+		if _, known := set.Contract(name); !known {
+			t.Errorf("there is no contract %s", name)
+		}
+		rows[name] = rest
+	}
+	for _, c := range set.Contracts() {
+		if !slices.Contains(strings.Split(rows[c.Action()], " | "), c.Effect().String()) {
+			t.Errorf("no row of %s says that it is a %s: %q", c.Action(), c.Effect(), rows[c.Action()])
 		}
 	}
 }
