@@ -23,7 +23,8 @@ type provedAnswer struct {
 	scope  validate.Scope
 	now    time.Time
 	raw    validate.Raw
-	known  []string // texts that belong to the call: inputs, constants, earlier answers
+	known  []string          // texts that belong to the call: inputs, constants, earlier answers
+	inputs map[string]string // the inputs at the top that are text or numbers
 	verdict
 }
 
@@ -218,6 +219,21 @@ func knownTexts(o *outline, c *actions.Contract, input any, scope validate.Scope
 	})
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// inputTexts are the inputs at the top that are text or numbers.
+func inputTexts(input any) map[string]string {
+	out := map[string]string{}
+	m, _ := input.(map[string]any)
+	for name, v := range m {
+		switch v := v.(type) {
+		case string:
+			out[name] = v
+		case json.Number:
+			out[name] = string(v)
+		}
+	}
+	return out
 }
 
 func walkTexts(v any, f func(string)) {

@@ -14,10 +14,13 @@ import (
 
 func sortedNames(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// shortestSubject is the least length of a text that is taken for the name of
-// a thing when the answer repeats a value of the call; shorter ones are equal
-// by chance.
-const shortestSubject = 3
+// The least length of a text and of a number that is taken for the name of a
+// thing when the answer repeats a value of the call; shorter ones are equal by
+// chance, unless they stand under the name that the input has.
+const (
+	shortestSubject = 3
+	shortestNumber  = 5
+)
 
 // subjects puts another thing's name where the answer names what was asked
 // about: in every member that a check `same` binds, and in every picked one
@@ -36,7 +39,7 @@ func (b *breeder) subjects() {
 			continue
 		}
 		places := spread(b.doc, r.path)
-		if len(places) == 0 || !bound[r.name] && (r.pick.Get("map") != nil || !b.repeats(places)) {
+		if len(places) == 0 || !bound[r.name] && (r.pick.Get("map") != nil || !b.repeats(r, places)) {
 			continue
 		}
 		doc := b.doc
@@ -58,12 +61,20 @@ func (b *breeder) subjects() {
 	}
 }
 
-// repeats says whether what stands in every place is a value of the call.
-func (b *breeder) repeats(places [][]string) bool {
+// repeats says whether what stands in every place is a value of the call: a
+// text long enough, or one under the name that an input has.
+func (b *breeder) repeats(r readPlace, places [][]string) bool {
 	for _, p := range places {
-		s, _ := at(b.doc, p)
-		text, ok := s.(string)
-		if !ok || len(text) < shortestSubject || !slices.Contains(b.base.known, text) {
+		v, _ := at(b.doc, p)
+		text, ok := v.(string)
+		least := shortestSubject
+		if n, number := v.(json.Number); number {
+			text, ok, least = string(n), true, shortestNumber
+		}
+		input, named := b.base.inputs[r.name]
+		switch {
+		case ok && named && input == text:
+		case !ok || len(text) < least || !slices.Contains(b.base.known, text):
 			return false
 		}
 	}
