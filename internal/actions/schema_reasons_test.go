@@ -9,7 +9,6 @@ var onlyLoader = map[string]string{
 	"check":                   "paths of the result, and times",
 	"duplicate-key":           "a value has each key once",
 	"form":                    "keys inside each other",
-	"not-in-this-release":     "what later steps of this release's loader take",
 	"number":                  "the spelling of numbers in YAML",
 	"effect-method":           "the effect stands elsewhere in the file",
 	"exception":               "the rules of the lint",

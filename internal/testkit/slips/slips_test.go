@@ -31,6 +31,10 @@ func TestOf(t *testing.T) {
 	if few := Of(doc, 2); len(few) >= len(got) || len(few) == 0 {
 		t.Errorf("%d slips of %d", len(few), len(got))
 	}
+	all := Of(doc, All)
+	if some := Some(all, len(all)/3); len(some) > len(all)/3+2 || !slices.Contains(some, Slip{" with zzz", `{"a":"x","b":[1],"zzz":"zzz"}`}) {
+		t.Errorf("%d of %d slips, or no key too many among them", len(some), len(all))
+	}
 	if len(wrong) != All {
 		t.Errorf("All is %d, there are %d wrong values", All, len(wrong))
 	}
