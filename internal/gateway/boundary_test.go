@@ -12,174 +12,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"chatelaine/internal/actions"
-	"chatelaine/internal/actions/strictyaml"
-	"chatelaine/internal/durable"
 	"chatelaine/internal/executor"
 	"chatelaine/internal/fault"
-	"chatelaine/internal/ledger"
 	"chatelaine/internal/validate"
 )
 
 // The last of the line, from raw bytes to the envelope that an agent reads, over
 // every contract that ships.
-
-const shippedContracts = "../../contracts"
-
-// shippedAnswers is one contract with a plan of it and the answers of its
-// fixtures.
-type shippedAnswers struct {
-	contract *actions.Contract
-	plan     actions.Plan
-	call     *ledger.Call
-	now      time.Time
-	rows     []map[string]any // by row: result or display member → pick, as the contract writes it
-	answers  []executor.Exchange
-}
-
-func loadAnswers(t testing.TB) []shippedAnswers {
-	t.Helper()
-	set, problems := actions.LoadSet(shippedContracts+"/targets.yaml", shippedContracts)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	store, err := durable.OpenStore(filepath.Join(t.TempDir(), "ledger.db"), time.Second, ledger.Buckets()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	calls, err := ledger.Open(store, ledger.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := calls.Unlock(ledger.Keys{Index: make([]byte, durable.SealKeySize), Wrap: make([]byte, durable.SealKeySize)}); err != nil {
-		t.Fatal(err)
-	}
-	var out []shippedAnswers
-	for _, c := range set.Contracts() {
-		s := shippedAnswers{contract: c, rows: rowPicks(t, c)}
-		files, err := filepath.Glob(filepath.Join(shippedContracts, c.Action(), "fixtures", "*.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			s.read(t, set, file)
-		}
-		if s.plan.Contract() == nil || len(s.answers) == 0 {
-			t.Fatalf("%s: no fixture could be read", c.Action())
-		}
-		if s.call, _, err = calls.Claim(ledger.Owner{Agent: "tests"}, "", c.Action(), s.plan.Input().Digest(c.Action()), false); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-func parseYAML(t testing.TB, path string) *strictyaml.Node {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := strictyaml.Parse(path, b, strictyaml.Limits{Bytes: 4 << 20, Nodes: 100_000})
-	if f.Root() == nil {
-		t.Fatal(f.Problems())
-	}
-	return f.Root()
-}
-
-// rowPicks reads the picks of every row from the contract's text.
-func rowPicks(t testing.TB, c *actions.Contract) []map[string]any {
-	t.Helper()
-	root := parseYAML(t, filepath.Join(shippedContracts, c.Action(), "contract.yaml"))
-	var out []map[string]any
-	for _, row := range root.Get("request").Get("outcomes").Items {
-		picks := map[string]any{}
-		for _, part := range []string{"success", "display"} {
-			if n := row.Get(part); n != nil {
-				m, _ := n.Value().(map[string]any)
-				maps.Copy(picks, m)
-			}
-		}
-		out = append(out, picks)
-	}
-	return out
-}
-
-// read takes a fixture's input (that of an accepted one becomes the plan), time
-// and answers.
-func (s *shippedAnswers) read(t testing.TB, set *actions.Set, file string) {
-	t.Helper()
-	root := parseYAML(t, file)
-	if strings.HasPrefix(filepath.Base(file), "accepted") && s.plan.Contract() == nil {
-		in, err := s.contract.ParseInput(root.Get("input").Value())
-		if err != nil {
-			t.Fatal(err)
-		}
-		route, err := set.Resolve(s.contract, in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := root.Get("now"); n != nil {
-			if s.now, err = time.Parse(time.RFC3339, n.Text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		id := actions.IdentityFact{Name: route.Target().Identity(), Generation: 1}
-		facts := actions.CallFacts{CallID: "act_boundary0001", IdempotencyKey: "3f0c8a52-6f0d-4a53-9d1c-0d5e0f1f5a11", Now: s.now}
-		if s.plan, err = actions.Freeze(s.contract, route, in, id, facts); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if root.Get("answers") == nil {
-		return
-	}
-	for _, a := range root.Get("answers").Items {
-		x := executor.Exchange{Answered: true, Wrote: true, Status: 200, Header: http.Header{}}
-		if n := a.Get("status"); n != nil {
-			fmt.Sscan(n.Text, &x.Status)
-		}
-		if h := a.Get("headers"); h != nil {
-			for _, m := range h.Members {
-				x.Header.Set(m.Key, m.Value.Text)
-			}
-		}
-		if b := a.Get("body"); b != nil {
-			x.Body = []byte(b.Text)
-		}
-		s.answers = append(s.answers, x)
-	}
-}
-
-// answer goes the way of attempt.go from what came to the envelope, at the time
-// of the fixtures.
-func (s shippedAnswers) answer(t testing.TB, g *Gateway, x executor.Exchange) (judged, []byte) {
-	t.Helper()
-	var j judged
-	j.contract, j.plan, j.call, j.exchange, j.lease = s.contract, s.plan, s.call, x, noLease{}
-	raw := validate.Raw{Status: x.Status, Header: x.Header, Trailer: x.Trailer, Body: x.Body}
-	p, no := s.plan.Reader().Prove(raw, s.plan.Scope(s.now), s.now)
-	switch {
-	case no != nil:
-		j.reject(no)
-	case p.OK():
-		j.proved = p
-		g.noSecretInside(&j)
-	default:
-		j.proved, j.fault = p, g.failure(&j, p, s.now)
-	}
-	if j.fault != nil {
-		return j, g.envelopeError(s.contract, s.call.RequestID(), j.fault)
-	}
-	body, err := g.envelopeOK(s.contract, s.call.RequestID(), p)
-	if err != nil {
-		t.Fatalf("%s: a proved answer does not fit its envelope: %v\n%s", s.contract.Action(), err, body)
-	}
-	return j, body
-}
 
 // check holds an envelope to the published schema, read strictly.
 func (s shippedAnswers) check(t testing.TB, envelope []byte) map[string]any {
@@ -398,9 +239,12 @@ func TestAgentsReadOnlyWhatWasPicked(t *testing.T) {
 
 // judgeBytes lets one answer through and compares. It says whether it was a
 // success and how many marks came out.
-func (c shippedAnswers) judgeBytes(t testing.TB, g *Gateway, x executor.Exchange) (success bool, marks int) {
+func (c shippedAnswers) judgeBytes(t testing.TB, g *Gateway, x shippedAnswer) (success bool, marks int) {
 	t.Helper()
 	j, envelope := c.answer(t, g, x)
+	if envelope == nil {
+		return false, 0 // the call goes on
+	}
 	doc := c.check(t, envelope)
 	out := stains(doc, map[string]bool{})
 	allowed := map[string]bool{}
@@ -439,11 +283,11 @@ func plainPick(pick any) bool {
 
 func (c shippedAnswers) row(t testing.TB, p *validate.Proved) map[string]any {
 	t.Helper()
-	var i int
-	if _, err := fmt.Sscanf(p.Row(), "request.outcomes[%d]", &i); err != nil || i >= len(c.rows) {
+	picks, ok := c.rows[p.Row()]
+	if !ok {
 		t.Fatalf("%s: the row %q", c.contract.Action(), p.Row())
 	}
-	return c.rows[i]
+	return picks
 }
 
 // FuzzShippedAnswers: for any bytes at all the agent's answer fits the published
@@ -462,7 +306,10 @@ func FuzzShippedAnswers(f *testing.F) {
 	g := New(Deps{})
 	f.Fuzz(func(t *testing.T, which uint8, status uint16, mime string, body []byte) {
 		x := executor.Exchange{Answered: true, Wrote: true, Status: int(status), Header: http.Header{"Content-Type": {mime}}, Body: body}
-		all[int(which)%len(all)].judgeBytes(t, g, x)
+		c := all[int(which)%len(all)]
+		a := c.answers[int(status)%len(c.answers)]
+		a.Exchange = x
+		c.judgeBytes(t, g, a)
 	})
 }
 
@@ -521,7 +368,11 @@ func TestAMissingObjectAfterAChangeIsNotRepeated(t *testing.T) {
 		if s.plan, err = actions.Freeze(s.contract, route, in, actions.IdentityFact{Name: "bot"}, actions.CallFacts{CallID: "act_boundary0001", Now: s.now}); err != nil {
 			t.Fatal(err)
 		}
-		x := executor.Exchange{Answered: true, Wrote: true, Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"jobs":[{"key":"test","id":"j1"}]}`)}
+		step, err := s.plan.Step(actions.StepRequest, s.now, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := shippedAnswer{step, s.now, executor.Exchange{Answered: true, Wrote: true, Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"jobs":[{"key":"test","id":"j1"}]}`)}}
 		j, envelope := s.answer(t, New(Deps{}), x)
 		s.check(t, envelope)
 		if j.fault == nil || j.fault.Code() != fault.NotFound || j.fault.Retryable() || j.fault.Fate(effect == "change", true) != fault.Final || !strings.Contains(j.fault.Message(), c.want) {
