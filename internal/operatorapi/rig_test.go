@@ -52,7 +52,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	r := &rig{t: t, dir: filepath.Join(dir, "contracts"), conn: &connection{}}
-	r.must(os.CopyFS(r.dir, os.DirFS("../../contracts")))
+	copyContracts(t, r.dir)
 	store, err := durable.OpenStore(filepath.Join(dir, "ledger.db"), time.Second, append(ledger.Buckets(), sessions.Buckets()...)...)
 	r.must(err)
 	led, err := ledger.Open(store, ledger.Options{Keep: time.Hour})
@@ -82,6 +82,28 @@ func newRig(t *testing.T) *rig {
 		r.must(c.Finish(ledger.Outcome{Envelope: []byte(`{"ok":false}`), Code: string(fault.OutcomeUnknown), Fate: fault.Unresolved}))
 	}
 	return r
+}
+
+// rigActions are the shipped contracts that the rig loads: one of each sort, not
+// all of them, since every test loads them again.
+var rigActions = []string{"deploy_release", "get_deployment", "review_status", "read_stock", "get_job_run", "create_silence"}
+
+// copyContracts puts the shipped site file and those contracts into dir.
+func copyContracts(t *testing.T, dir string) {
+	t.Helper()
+	const shipped = "../../contracts"
+	for _, action := range rigActions {
+		if err := os.CopyFS(filepath.Join(dir, action), os.DirFS(filepath.Join(shipped, action))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(shipped, "targets.yaml"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "targets.yaml"), b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (r *rig) openLog(dir string) {
