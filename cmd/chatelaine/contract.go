@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,17 +64,7 @@ func knownActions(set *actions.Set, names []string) error {
 	for _, contract := range set.Contracts() {
 		known = append(known, contract.Action())
 	}
-	for _, n := range names {
-		if slices.Contains(known, n) {
-			continue
-		}
-		hint := "these are here: " + strings.Join(known, ", ")
-		if near := nearest(n, known); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		return usage(fmt.Sprintf("there is no contract of action %q", n), hint)
-	}
-	return nil
+	return knownFolders(known, names)
 }
 
 func (a *app) contractListCmd() *cobra.Command {

@@ -2,104 +2,225 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"chatelaine/internal/actions"
+	"chatelaine/internal/contracttest"
 )
 
 // finding is one mistake or remark, for programs.
 type finding struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Rule    string `json:"rule"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitzero"`
-	Page    string `json:"page,omitzero"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitzero"`
+	Page     string `json:"page,omitzero"`
+	SetAside string `json:"set_aside,omitzero"` // the author's reason
+
+	refused bool   // found by a reader or the loader
+	excerpt string // of the line, for refused ones
+}
+
+// lintFlags are what contract lint was asked for.
+type lintFlags struct {
+	asJSON, asSARIF bool
+	explain         string
+	helpBase        string
 }
 
 func (a *app) contractLintCmd() *cobra.Command {
-	var asJSON bool
+	var l lintFlags
 	var f contractFiles
 	cmd := &cobra.Command{
 		Use: "lint [ACTION…]", Short: "Read contracts with a reviewer's eyes",
-		Long: `Load all contracts and the site file as the daemon would, and report every mistake
-at once, each with file, line, column and a hint. With ACTION only the remarks
-about these contracts are shown. It ends with 1 where anything is wrong.`,
-		Example: "  chatelaine contract lint\n  chatelaine contract lint deploy_release --contracts contracts --json",
+		Long: `Load all contracts and the site file as the daemon would, read their fixtures, and
+report every mistake at once, each with file, line, column, rule and a hint. A
+contract that does not load hides nothing about the others. With ACTION only what is
+about these contracts and the site file is shown. It ends with 1 where anything is
+wrong. --explain RULE says why a rule is asked, with a bad and a good example; all
+rules are in docs/lint.md.`,
+		Example: "  chatelaine contract lint\n  chatelaine contract lint deploy_release --contracts contracts --json\n  chatelaine contract lint --sarif > lint.sarif\n  chatelaine contract lint --explain path-input",
 		RunE: do(func(cmd *cobra.Command, args []string) error {
+			if err := l.check(args); err != nil {
+				return err
+			}
+			if l.explain != "" {
+				return a.explainRule(l.explain, l.asJSON)
+			}
 			f, err := f.find(a)
 			if err != nil {
 				return err
 			}
-			return a.lint(f, args, asJSON)
+			return a.lint(f, args, l)
 		}),
 	}
 	f.add(cmd)
-	jsonFlag(cmd, &asJSON)
+	jsonFlag(cmd, &l.asJSON)
+	cmd.Flags().BoolVar(&l.asSARIF, "sarif", false, "print a SARIF 2.1.0 log for code scanning")
+	cmd.Flags().StringVar(&l.helpBase, "help-base", sarifHelpBase, "with --sarif: the address of the page of rules, before #RULE")
+	cmd.Flags().StringVar(&l.explain, "explain", "", "say why this rule is asked, with its examples")
+	_ = cmd.RegisterFlagCompletionFunc("explain", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return ruleIDs(), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
 }
 
-func (a *app) lint(f contractFiles, only []string, asJSON bool) error {
-	set, problems := actions.LoadSet(f.site, f.contracts)
-	if len(problems) > 0 {
-		return a.lintProblems(problems, asJSON)
+func (l lintFlags) check(args []string) error {
+	switch {
+	case l.asJSON && l.asSARIF:
+		return usage("--json and --sarif exclude each other", "take one of them")
+	case l.explain != "" && (l.asSARIF || len(args) > 0):
+		return usage("--explain stands alone, or beside --json", "leave the actions and --sarif out")
+	case l.helpBase != sarifHelpBase && !l.asSARIF:
+		return usage("--help-base belongs to --sarif")
+	case !absoluteURI(l.helpBase):
+		return usage(fmt.Sprintf("--help-base %q is no absolute address", l.helpBase), "such as https://git.example/ours/docs/lint.md")
 	}
-	if err := knownActions(set, only); err != nil {
+	return nil
+}
+
+func (a *app) lint(f contractFiles, only []string, l lintFlags) error {
+	rev := actions.ReviewFolder(f.site, f.contracts)
+	if err := knownFolders(rev.Actions, only); err != nil {
 		return err
 	}
-	found := []finding{}
-	checked := 0
-	for _, contract := range set.Contracts() {
-		if len(only) > 0 && !slices.Contains(only, contract.Action()) {
-			continue
-		}
-		checked++
-		for _, r := range actions.Lint(contract, set) {
-			found = append(found, finding{r.File, r.Line, r.Column, r.Rule, r.Message, r.Hint, r.Page})
+	found, checked := joined(f, rev, only)
+	open := 0
+	for _, x := range found {
+		if x.SetAside == "" {
+			open++
 		}
 	}
-	if asJSON {
-		if err := a.printJSON(map[string]any{"contracts": checked, "findings": found}); err != nil {
-			return err
-		}
-	} else {
-		a.writeFindings(found)
+	if err := a.writeLint(found, checked, l); err != nil {
+		return err
 	}
-	if len(found) > 0 {
-		return refused(plural(len(found), "finding", "findings") + " in " + plural(checked, "contract", "contracts"))
-	}
-	if checked == 0 {
+	switch {
+	case open > 0:
+		return refused(plural(open, "finding", "findings")+" in "+plural(checked, "contract", "contracts"),
+			"chatelaine contract lint --explain RULE says why, with a bad and a good example")
+	case checked == 0:
 		return refused("there is no contract in " + f.contracts)
 	}
 	return nil
 }
 
-func (a *app) lintProblems(problems actions.Problems, asJSON bool) error {
-	if asJSON {
-		found := []finding{}
-		for _, p := range problems {
-			found = append(found, finding{File: p.File, Line: p.Line, Column: p.Column, Rule: p.Rule, Message: p.Message, Hint: p.Hint})
-		}
-		if err := a.printJSON(map[string]any{"contracts": 0, "findings": found}); err != nil {
-			return err
-		}
-	} else if err := problems.Render(a.out); err != nil {
-		return err
+func (a *app) writeLint(found []finding, checked int, l lintFlags) error {
+	open := slices.DeleteFunc(slices.Clone(found), func(x finding) bool { return x.SetAside != "" })
+	switch {
+	case l.asSARIF:
+		return a.printJSON(sarifOf(found, l.helpBase))
+	case l.asJSON:
+		return a.printJSON(map[string]any{"contracts": checked, "findings": open})
 	}
-	return refused("nothing is loaded: " + plural(len(problems), "mistake", "mistakes"))
+	return a.writeFindings(open)
 }
 
-func (a *app) writeFindings(found []finding) {
-	for _, x := range found {
-		fmt.Fprintf(a.out, "%s:%d:%d: %s [%s]\n", printable(x.File), x.Line, x.Column, printable(x.Message), printable(x.Rule))
-		if x.Hint != "" {
-			fmt.Fprintf(a.out, "    %s\n", printable(x.Hint))
-		}
-		if x.Page != "" {
-			fmt.Fprintf(a.out, "    see %s in docs/contract-format.md\n", printable(x.Page))
+// joined is what the readers, the loader and the lint say together, in the order of
+// files and lines.
+func joined(f contractFiles, rev actions.Review, only []string) (found []finding, checked int) {
+	found = []finding{}
+	problems := slices.Clone(rev.Problems)
+	for _, c := range rev.Contracts {
+		problems = append(problems, contracttest.FixtureProblems(f.contracts, c)...)
+	}
+	asked := func(file string) bool {
+		rel, err := filepath.Rel(f.contracts, file)
+		action, _, below := strings.Cut(filepath.ToSlash(rel), "/")
+		return len(only) == 0 || err != nil || !below || action == ".." || slices.Contains(only, action)
+	}
+	for _, p := range problems {
+		if asked(p.File) {
+			found = append(found, refusal(p))
 		}
 	}
+	for _, r := range rev.Findings {
+		if asked(r.File) {
+			found = append(found, finding{
+				File: r.File, Line: r.Line, Column: r.Column, Rule: r.Rule, Severity: r.Severity.String(),
+				Message: r.Message, Hint: r.Hint, Page: r.Page, SetAside: r.SetAside,
+			})
+		}
+	}
+	for _, action := range rev.Actions {
+		if len(only) == 0 || slices.Contains(only, action) {
+			checked++
+		}
+	}
+	slices.SortStableFunc(found, func(x, y finding) int {
+		if x.File != y.File {
+			return strings.Compare(x.File, y.File)
+		}
+		return 0
+	})
+	return found, checked
+}
+
+// refusal is a mistake of a file that was not taken.
+func refusal(p actions.Problem) finding {
+	x := finding{
+		File: p.File, Line: p.Line, Column: p.Column, Rule: p.Rule, Severity: actions.Error.String(),
+		Message: p.Message, Hint: p.Hint, refused: true, excerpt: p.Excerpt,
+	}
+	if r, ok := actions.RuleByID(p.Rule); ok {
+		x.Page = r.Page
+	}
+	return x
+}
+
+func (a *app) lintProblems(problems actions.Problems, asJSON bool) error {
+	found := []finding{}
+	for _, p := range problems {
+		found = append(found, refusal(p))
+	}
+	if err := a.writeLint(found, 0, lintFlags{asJSON: asJSON}); err != nil {
+		return err
+	}
+	return refused("nothing is loaded: "+plural(len(problems), "mistake", "mistakes"),
+		"chatelaine contract lint --explain RULE says why, with a bad and a good example")
+}
+
+func (a *app) writeFindings(found []finding) error {
+	for _, x := range found {
+		if x.refused {
+			p := actions.Problems{{File: x.File, Line: x.Line, Column: x.Column, Rule: x.Rule, Message: x.Message, Hint: x.Hint, Excerpt: x.excerpt}}
+			if err := p.Render(a.out); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(a.out, "%s:%d:%d: %s [%s]\n", printable(x.File), x.Line, x.Column, printable(x.Message), a.paint(severityColour(x.Severity), printable(x.Rule)))
+		if x.Hint != "" {
+			fmt.Fprintf(a.out, "  = %s\n", printable(x.Hint))
+		}
+	}
+	return nil
+}
+
+func severityColour(word string) string {
+	if word == actions.Error.String() {
+		return bad
+	}
+	return warn
+}
+
+// knownFolders is knownActions for the folders of contracts, loaded or not.
+func knownFolders(known, names []string) error {
+	for _, n := range names {
+		if slices.Contains(known, n) {
+			continue
+		}
+		hint := "these are here: " + strings.Join(known, ", ")
+		if near := nearest(n, known); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return usage(fmt.Sprintf("there is no contract of action %q", n), hint)
+	}
+	return nil
 }

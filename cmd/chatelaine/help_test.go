@@ -218,7 +218,7 @@ elements, and what ` + "`status`, `actions ACTION`, `approvals ID`, `calls show`
 have the members of the [HTTP API](http-api.md). ` + "`call`" + ` prints the envelope, or while a
 session waits ` + "`{waiting_for, agent, session_id, pairing_code, authorize}`" + `. A decision prints the
 card, or the thing's id and its new ` + "`state`" + `. ` + "`contract lint`" + ` prints ` + "`{contracts, findings}`" + `, each
-finding with ` + "`file, line, column, rule, message, hint`" + `; ` + "`contract test`" + ` prints ` + "`{cases, coverage, mutations}`" + `, each case
+finding with ` + "`file, line, column, rule, severity, message, hint, page`" + `; ` + "`contract test`" + ` prints ` + "`{cases, coverage, mutations}`" + `, each case
 with ` + "`action, fixture, file, line, ok, want, got, layer, diffs`" + `; ` + "`audit verify`" + ` prints the verifier's report. New
 members may come; none changes its meaning.
 

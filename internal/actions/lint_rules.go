@@ -90,7 +90,7 @@ func RuleByID(id string) (Rule, bool) {
 func LintRules() []string {
 	var out []string
 	for _, r := range allRules() {
-		if r.Decider == ByLint && r.ID != ruleExceptionUnused {
+		if r.MayBeSetAside() {
 			out = append(out, r.ID)
 		}
 	}
@@ -113,3 +113,25 @@ var allRules = sync.OnceValue(func() []Rule {
 	})
 	return out
 })
+
+// MayBeSetAside says whether an exception may name the rule.
+func (r Rule) MayBeSetAside() bool { return r.Decider == ByLint && r.ID != ruleExceptionUnused }
+
+// Finder names the decider in a sentence.
+func (d Decider) Finder() string {
+	switch d {
+	case ByReader:
+		return "strict reader, in any file"
+	case ByLoader:
+		return "loader, in a contract"
+	case BySchema:
+		return "loader, in a schema of a contract"
+	case BySite:
+		return "loader, in the site file"
+	case ByFixtures:
+		return "reader of fixtures"
+	case ByLint:
+		return "lint, in a contract that loads"
+	}
+	return "nobody"
+}

@@ -27,4 +27,14 @@ var fixtureRules = []Rule{
 		Title:  "A key of a step over SSH",
 		Reason: "This release does not play such steps.",
 	},
+	{
+		ID: "fixture-folder", Page: "Fixtures", Severity: Error,
+		Title:  "A fixture in a folder that nothing reads",
+		Reason: "What is never played proves nothing. Fixtures lie in fixtures/, those of an old upstream shape in a folder v1, v2 … below.",
+	},
+	{
+		ID: "jws", Page: "Fixtures", Severity: Error,
+		Title:  "A signed text that stands nowhere, or a place without one",
+		Reason: "A fixture that should show a signature would show an answer without one.",
+	},
 }
