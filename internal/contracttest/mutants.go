@@ -1,6 +1,7 @@
 package contracttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -155,18 +156,15 @@ func (b *breeder) wrongMedia() {
 func (b *breeder) wholeBody() {
 	body := b.base.raw.Body
 	if n := typeName(b.doc); n == "object" || n == "array" || n == "string" {
-		b.bytes(kindCut, body[:len(body)-1-trailingSpace(body)], "without its last byte")
-		b.bytes(kindCut, body[:len(body)/2], "its first half")
+		whole := bytes.TrimRight(body, " \t\r\n")
+		b.bytes(kindCut, whole[:len(whole)-1], "without its last byte")
+		b.bytes(kindCut, whole[:len(whole)/2], "its first half")
 	}
 	b.bytes(kindCut, nil, "no byte at all")
 	b.bytes(kindTrailing, append(slices.Clone(body), []byte(" x")...), "x behind the document")
 	b.bytes(kindTrailing, append(slices.Clone(body), 0), "a zero byte behind the document")
 	b.bytes(kindSecond, append(slices.Clone(body), []byte("\n{}")...), "{} behind the document")
 	b.bytes(kindSecond, append(append(slices.Clone(body), '\n'), body...), "the document twice")
-}
-
-func trailingSpace(b []byte) int {
-	return len(b) - len(strings.TrimRight(string(b), " \t\r\n"))
 }
 
 // headers changes the headers that the row picks from.

@@ -248,6 +248,7 @@ func parsed(t *testing.T, text string) any {
 func FuzzMutants(f *testing.F) {
 	f.Add(`{"a":[1,{"b":"x"}],"c":null,"d":true}`)
 	f.Add(`["","ü",{"":0}]`)
+	f.Add("\"\"  ")
 	f.Fuzz(func(t *testing.T, text string) {
 		doc, err := validate.Parse([]byte(text), validate.AnswerLimits())
 		if err != nil {
