@@ -32,25 +32,30 @@ func (d *draft) row(n *strictyaml.Node, name string, s *stepSpec) (row validate.
 	if !d.f.Map(n, "a row", append(slices.Clone(rowKeys), laterRowKeys...)...) {
 		return row, nil, false
 	}
+	misplaced := false
 	for _, m := range n.Members {
 		if slices.Contains(laterRowKeys, m.Key) {
 			d.later(m.KeyPos, m.Key+" in a row")
 		}
 		if kinds := stepRowKeys[m.Key]; kinds != nil && !slices.Contains(kinds, s.kind) {
 			d.bad(m.KeyPos, "outcome-step", rowWayOut(m.Key, s.kind), "%s has no %s", stepWords(s), m.Key)
+			misplaced = true
 		}
 	}
 	d.status(n, &row)
 	d.media(n.Get("media"), &row)
+	chooses := true
 	if w := n.Get("when"); w != nil {
-		if p, good := d.predicate(w, true); good {
-			row.When = &p
-		}
+		p, good := d.predicate(w, true)
+		row.When, chooses = &p, good
 		if row.Media == validate.MediaNone {
 			d.bad(w.Pos, "outcome", "", "when needs a body, and media: none has none")
 		}
 	}
 	d.expect(n.Get("expect"), &row)
+	if misplaced {
+		return row, nil, false // what the row means is not known
+	}
 	body := base(row)
 	d.ends(n, &row, s)
 	if v := n.Get("success"); v != nil {
@@ -68,7 +73,7 @@ func (d *draft) row(n *strictyaml.Node, name string, s *stepSpec) (row validate.
 	}
 	d.bodyless(n, row, s)
 	d.failureShape(n.Get("failure"), row, body)
-	return row, captures, d.f.Count() == before
+	return row, captures, chooses && d.f.Count() == before
 }
 
 // rowWayOut says what a row of another kind of step is written with.

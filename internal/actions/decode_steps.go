@@ -63,9 +63,11 @@ func (d *draft) lookups(n *strictyaml.Node) {
 		switch {
 		case !memberName.MatchString(m.Key):
 			d.bad(m.KeyPos, "lookup", "small letters, digits and _", "%q is no name of a lookup", m.Key)
+			d.unnamed = true
 			continue
 		case slices.Contains(reservedRoots, m.Key):
 			d.bad(m.KeyPos, "lookup", "choose another name", "%q is the first word of other value paths", m.Key)
+			d.unnamed = true
 			continue
 		}
 		before := d.f.Count()

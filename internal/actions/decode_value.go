@@ -203,6 +203,9 @@ func (d *draft) path(at strictyaml.Pos, path string, want kind, optional bool, s
 
 // noValue reports a path that begins with nothing that is known here.
 func (d *draft) noValue(at strictyaml.Pos, root, path string) {
+	if d.unnamed && memberName.MatchString(root) && !slices.Contains(reservedRoots, root) {
+		return // it may be the lookup whose name was refused
+	}
 	hint := "a path begins with input., target., call., a lookup's name or request."
 	lookups := d.root.Get("lookups")
 	switch {

@@ -25,6 +25,7 @@ type draft struct {
 
 	requestNode *strictyaml.Node
 	captured    map[string]*gathered // by lookup's name, and request
+	unnamed     bool                 // a lookup's name was refused, so that paths to it lead nowhere
 	polls       bool                 // the contract has a poll
 	step        *stepSpec            // the one that is being read, nil between them
 	place       place                // where the value that is being read stands

@@ -59,36 +59,53 @@ func Source(dir string) (*strictyaml.Node, Problems) {
 	return f.Root(), nil
 }
 
-// SiteSource reads the text of a site file as Source does that of a contract.
-func SiteSource(path string) (*strictyaml.Node, Problems) {
-	f := readFile(path, siteLimits)
-	if ps := f.Problems(); len(ps) > 0 {
+// SiteText is a site file that was read by itself, with its text.
+type SiteText struct{ s *site }
+
+// ReadSite reads a site file and the files that it names, as LoadSet does.
+func ReadSite(path string) (*SiteText, Problems) {
+	s := loadSite(path)
+	if ps := s.f.Problems(); len(ps) > 0 {
 		return nil, ps
 	}
-	return f.Root(), nil
+	return &SiteText{s}, nil
 }
 
-// siteLimits are those that loadSite reads with.
-var siteLimits = strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}
+// Root returns the text, with the places and the order of its members.
+func (t *SiteText) Root() *strictyaml.Node { return t.s.f.Root() }
 
-// ParseContract reads a contract's text without its folder and without a site
-// file, as LoadContract reads a folder. name stands before its mistakes.
-func ParseContract(name string, text []byte) (*Contract, *strictyaml.Node, Problems) {
+// FileDigests returns "sha256:" and the hex digest of every file that the site
+// file names, under "ca TARGET" and "keys NAME".
+func (t *SiteText) FileDigests() map[string]string {
+	out := map[string]string{}
+	for name, target := range t.s.targets {
+		if target.caDigest != "" {
+			out["ca "+name] = target.caDigest
+		}
+	}
+	for name, k := range t.s.keys {
+		out["keys "+name] = k.digest
+	}
+	return out
+}
+
+// ParseContract reads a contract's text as LoadSet reads a folder's. name
+// stands before its mistakes; folder is what its folder is called, "" where
+// nobody knows; t is nil where there is no site file.
+func ParseContract(name, folder string, text []byte, t *SiteText) (*Contract, *strictyaml.Node, Problems) {
 	d := parseContract(name, text)
-	d.bind(nil)
+	if folder != "" && d.c.action != "" && d.c.action != folder {
+		d.bad(d.root.Get("action").Pos, "action", "", "the action is called %q, its folder %q", d.c.action, folder)
+	}
+	var s *site
+	if t != nil {
+		s = t.s
+	}
+	d.bind(s)
 	if ps := d.f.Problems(); len(ps) > 0 {
 		return nil, nil, ps
 	}
 	return d.c, d.root, nil
-}
-
-// KeySetDigest returns "sha256:" and the hex digest of the file behind a key
-// set, "" where there is none of that name.
-func (s *Set) KeySetDigest(name string) string {
-	if k := s.keys[name]; k != nil {
-		return k.digest
-	}
-	return ""
 }
 
 // LoadOne reads one contract folder and the site file, and nothing of the other
