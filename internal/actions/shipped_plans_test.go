@@ -3,6 +3,7 @@ package actions
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,7 +130,8 @@ func staysBelow(t *testing.T, name string, p Plan) {
 		t.Errorf("%s: %v", name, err)
 		return
 	}
-	if !strings.HasPrefix(r.WirePath(), r.Target().BasePath()+"/") || strings.Contains(r.WirePath(), "..") {
+	decoded, err := url.PathUnescape(r.WirePath())
+	if err != nil || !strings.HasPrefix(decoded, r.Target().BasePath()+"/") || hasDotSegment(decoded) {
 		t.Errorf("%s: %s", name, r.WirePath())
 	}
 }
