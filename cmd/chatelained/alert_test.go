@@ -12,6 +12,7 @@ import (
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/client"
 	"chatelaine/internal/contracttest/upstream"
+	"chatelaine/internal/testkit"
 )
 
 // upstreamMarker is in every answer of the drifted vendor and must reach nobody
@@ -49,7 +50,7 @@ func TestDriftingVendor(t *testing.T) {
 		t.Fatalf("rejections: %+v, %v", list, err)
 	}
 	x := list[0]
-	if x.Action != "get_job_run" || x.Count != 3 || x.RequestID != "drift-0003" || x.Version == "" || x.Owner == "" || time.Since(x.Last) > time.Minute {
+	if x.Action != "get_job_run" || x.Count != 3 || x.RequestID != "drift-0003" || x.Version == "" || x.Owner == "" || time.Since(x.Last) > time.Hour {
 		t.Errorf("rejections: %+v", x)
 	}
 
@@ -71,11 +72,7 @@ func TestDriftingVendor(t *testing.T) {
 		t.Error("the log holds a byte of the answer")
 	}
 
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(string(h.log.bytes()), "alert failed"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the program's failure is not in the log")
-		}
-	}
+	h.log.waitFor("alert failed")
 	if err := h.stop(); err != nil { // which waits for the record
 		t.Error(err)
 	}
@@ -127,13 +124,12 @@ func checkRejectionRecord(t *testing.T, h *home, x client.Rejection) {
 // waitFor reads a file that another program is about to write whole.
 func waitFor(t *testing.T, path string) []byte {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if b, err := os.ReadFile(path); err == nil && len(b) > 0 && b[len(b)-1] == '\n' {
-			return b
-		}
-	}
-	t.Fatalf("nothing was written to %s", path)
-	return nil
+	var b []byte
+	testkit.Until(t, "a line in "+path, func() bool {
+		b, _ = os.ReadFile(path)
+		return len(b) > 0 && b[len(b)-1] == '\n'
+	})
+	return b
 }
 
 // An answer that echoed the credential has no digest of its bytes anywhere: it

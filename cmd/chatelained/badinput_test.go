@@ -25,7 +25,7 @@ func bare(t testing.TB) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &home{t: t, dir: dir, log: &logBuffer{}}
+	h := &home{t: t, dir: dir, log: newLog(t)}
 	h.places = client.Places{Config: filepath.Join(dir, "c"), State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")}
 	t.Cleanup(func() { h.kill(); _ = os.RemoveAll(dir) })
 	return h
@@ -44,7 +44,7 @@ func (h *home) run(args []string, fds ...string) ended {
 }
 
 // runLimit ends a run that should have ended by itself.
-const runLimit = time.Minute
+const runLimit = testkit.Patience
 
 func finish(t testing.TB, cmd *exec.Cmd) ended {
 	t.Helper()

@@ -49,7 +49,7 @@ func background(h *home, a *client.Agent, id, input string) <-chan client.Envelo
 	out := make(chan client.Envelope, 1)
 	go func() {
 		defer close(out)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 		defer cancel()
 		if e, err := a.Call(ctx, "deploy_release", client.CallRequest{Input: jsontext.Value(input), RequestID: id}); err == nil {
 			out <- e
@@ -60,11 +60,7 @@ func background(h *home, a *client.Agent, id, input string) <-chan client.Envelo
 
 func waitSent(t *testing.T, h *home, version string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); sentOf(h, version) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nothing was sent")
-		}
-	}
+	testkit.Until(t, "the request for "+version, func() bool { return sentOf(h, version) > 0 })
 }
 
 // again starts the daemon after a kill and gives the same agent a new session.
@@ -147,7 +143,7 @@ func TestKillWhileWaiting(t *testing.T) {
 		t.Errorf("the same id answered %s", e.Raw)
 	}
 	h.approve()
-	e, err := a.Result(h.ctx(), "wait-0001", 20*time.Second)
+	e, err := h.result(a, "wait-0001")
 	if err != nil || !e.OK || len(h.up.Requests()) != 1 {
 		t.Errorf("after the new approval: %v %s, %d sent", err, e.Raw, len(h.up.Requests()))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,10 +42,12 @@ var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "chatelained")
 	// As it is shipped: without cgo. A race test drives a race build, whose
 	// unlock takes no longer (argon2id is assembly on the machines we test on).
-	cmd := exec.Command("go", "build", "-o", path, ".")
+	// Without the stamp of the checkout: git refuses to read one that belongs to
+	// another user, as in a container, and the build would fail.
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if raceEnabled {
-		cmd.Args = []string{"go", "build", "-race", "-o", path, "."}
+		cmd.Args = []string{"go", "build", "-buildvcs=false", "-race", "-o", path, "."}
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	}
 	out, err := cmd.CombinedOutput()
@@ -67,38 +70,49 @@ type home struct {
 	t      testing.TB
 	dir    string
 	places client.Places
-	log    *logBuffer
+	log    *logFile
 	proc   *exec.Cmd
+	ended  chan struct{} // closed when proc has ended
+	end    error         // how it ended; read after that
 	up     *upstream.Server
 	env    []string // added to the daemon's environment
 }
 
-// logBuffer collects what daemons of one home wrote.
-type logBuffer struct {
-	mu   sync.Mutex
-	b    bytes.Buffer
-	hook func(piece []byte) // sees what is written, at once; may be nil
+// logFile collects what daemons of one home wrote. It is a file and no pipe, so
+// that what a daemon wrote before it answered is there when the answer is.
+type logFile struct {
+	t    testing.TB
+	path string
 }
 
-func (l *logBuffer) watch(hook func(piece []byte)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hook = hook
+func newLog(t testing.TB) *logFile {
+	t.Helper()
+	return &logFile{t, filepath.Join(t.TempDir(), "log")}
 }
 
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.hook != nil {
-		l.hook(p)
+// into makes the log the program's standard output and standard error.
+func (l *logFile) into(cmd *exec.Cmd) {
+	l.t.Helper()
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	return l.b.Write(p)
+	cmd.Stdout, cmd.Stderr = f, f
+	l.t.Cleanup(func() { _ = f.Close() })
 }
 
-func (l *logBuffer) bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Clone(l.b.Bytes())
+func (l *logFile) bytes() []byte {
+	b, err := os.ReadFile(l.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.t.Error(err)
+	}
+	return b
+}
+
+// waitFor waits for a text that a daemon writes after it has answered.
+func (l *logFile) waitFor(text string) {
+	l.t.Helper()
+	testkit.Until(l.t, fmt.Sprintf("%q in the log", text), func() bool { return bytes.Contains(l.bytes(), []byte(text)) })
 }
 
 // newHome makes an installation whose targets all lie at up. It is initialised,
@@ -109,7 +123,7 @@ func newHome(t testing.TB, up *upstream.Server, caFile string) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &home{t: t, dir: dir, log: &logBuffer{}, up: up}
+	h := &home{t: t, dir: dir, log: newLog(t), up: up}
 	h.places = client.Places{Config: filepath.Join(dir, "c"), State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")}
 	t.Cleanup(func() {
 		h.kill()
@@ -202,6 +216,16 @@ func (h *home) writeConfig(caFile string) {
 	h.write("c/targets.yaml", h.site(caFile))
 }
 
+// shipped is how many contracts the repository ships.
+func shipped(t testing.TB) int {
+	t.Helper()
+	files, err := filepath.Glob("../../contracts/*/contract.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no shipped contracts: %v", err)
+	}
+	return len(files)
+}
+
 func removeGoFiles(t testing.TB, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -282,21 +306,27 @@ func (h *home) mustInit() {
 func (h *home) start() {
 	h.t.Helper()
 	cmd := h.command([]string{"serve"})
-	cmd.Stdout, cmd.Stderr = h.log, h.log
+	h.log.into(cmd)
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
-	h.proc = cmd
+	ended := make(chan struct{})
+	h.proc, h.ended = cmd, ended
+	go func() {
+		h.end = cmd.Wait()
+		close(ended)
+	}()
 	op := h.operator()
 	defer op.Close()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := op.Status(h.ctx()); err == nil {
-			return
+	testkit.Until(h.t, "the daemon", func() bool {
+		select {
+		case <-ended:
+			h.t.Fatalf("the daemon did not come up: %v\n%s", h.end, h.log.bytes())
+		default:
 		}
-		if time.Now().After(end) || cmd.ProcessState != nil {
-			h.t.Fatalf("the daemon did not come up\n%s", h.log.bytes())
-		}
-	}
+		_, err := op.Status(h.ctx())
+		return err == nil
+	})
 }
 
 // open starts the daemon and unlocks it.
@@ -321,7 +351,7 @@ func (h *home) kill() {
 		return
 	}
 	_ = h.proc.Process.Kill()
-	_ = h.proc.Wait()
+	<-h.ended
 	h.proc = nil
 }
 
@@ -332,13 +362,13 @@ func (h *home) stop() error {
 		return errors.New("not running")
 	}
 	_ = h.proc.Process.Signal(syscall.SIGTERM)
-	err := h.proc.Wait()
+	<-h.ended
 	h.proc = nil
-	return err
+	return h.end
 }
 
 func (h *home) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	h.t.Cleanup(cancel)
 	return ctx
 }
@@ -443,23 +473,28 @@ func (h *home) approve() client.Card {
 // openCard waits for exactly one open card.
 func (h *home) openCard(op *client.Operator) client.Card {
 	h.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	var open []client.Card
+	testkit.Until(h.t, "one open card", func() bool {
 		cards, err := op.Approvals(h.ctx())
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		var open []client.Card
-		for _, c := range cards {
-			if c.State == "open" {
-				open = append(open, c)
-			}
-		}
-		if len(open) == 1 {
-			return open[0]
+		open = slices.DeleteFunc(cards, func(c client.Card) bool { return c.State != "open" })
+		return len(open) == 1
+	})
+	return open[0]
+}
+
+// result waits for the end of a call that a person has decided about, or until
+// patience ends.
+func (h *home) result(a *client.Agent, id string) (client.Envelope, error) {
+	h.t.Helper()
+	for end := time.Now().Add(testkit.Patience); ; {
+		e, err := a.Result(h.ctx(), id, 20*time.Second)
+		if waits := code(e) == "APPROVAL_REQUIRED" || code(e) == "IN_PROGRESS"; err != nil || !waits || time.Now().After(end) {
+			return e, err
 		}
 	}
-	h.t.Fatal("no open card")
-	return client.Card{}
 }
 
 // call performs an action and returns the envelope.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"chatelaine/internal/client"
 	"chatelaine/internal/contracttest/upstream"
@@ -51,7 +50,7 @@ func TestLine(t *testing.T) {
 		}
 		defer a.Close()
 		health, err := a.Health(h.ctx())
-		if err != nil || health.Vault != "locked" || health.Contracts != 6 {
+		if err != nil || health.Vault != "locked" || health.Contracts != shipped(t) {
 			t.Errorf("health says %+v, %v", health, err)
 		}
 	})
@@ -210,7 +209,7 @@ func TestLine(t *testing.T) {
 		if _, err := op.Deny(h.ctx(), card.ID); err != nil {
 			t.Fatal(err)
 		}
-		e, err := a.Result(h.ctx(), "deny-0001", 5*time.Second)
+		e, err := h.result(a, "deny-0001")
 		if err != nil || code(e) != "APPROVAL_DENIED" || sent() != before {
 			t.Errorf("after a denial: %v %s, %d sent", err, e.Raw, sent()-before)
 		}
@@ -266,7 +265,7 @@ func TestLine(t *testing.T) {
 		}
 		// Until the denial is recorded the call is alive, and a call with the
 		// same input would join it.
-		if e, err := a.Result(h.ctx(), "prove-0001", 5*time.Second); err != nil || code(e) != "APPROVAL_DENIED" {
+		if e, err := h.result(a, "prove-0001"); err != nil || code(e) != "APPROVAL_DENIED" {
 			t.Errorf("after the denial: %v %s", err, e.Raw)
 		}
 	})

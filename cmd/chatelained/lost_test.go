@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json/jsontext"
 	"fmt"
 	"os"
@@ -22,6 +21,8 @@ type shot struct {
 	after  time.Duration
 	latch  bool // the record refuses what is written from then on
 	sees   bool // kill when the daemon has seen that, instead of after a time
+	before int  // what the log held when the shot was loaded
+	over   chan struct{}
 	answer upstream.Answer
 }
 
@@ -31,16 +32,19 @@ func (s shot) fire(h *home) {
 		_ = s.proc.Kill()
 		return
 	}
-	h.log.watch(func(piece []byte) {
-		if bytes.Contains(piece, []byte("outcome not recorded")) {
-			_ = s.proc.Kill()
+	for !bytes.Contains(h.log.bytes()[s.before:], []byte("outcome not recorded")) {
+		select {
+		case <-s.over:
+			return
+		case <-time.After(100 * time.Microsecond):
 		}
-	})
+	}
+	_ = s.proc.Kill()
 }
 
 // shotOf sweeps the ways and the moments.
 func shotOf(h *home, i int) shot {
-	s := shot{proc: h.proc.Process, after: time.Duration(i%24) * 400 * time.Microsecond}
+	s := shot{proc: h.proc.Process, after: time.Duration(i%24) * 400 * time.Microsecond, before: len(h.log.bytes()), over: make(chan struct{})}
 	switch i % 3 {
 	case 0:
 		s.after += 3 * time.Millisecond
@@ -124,11 +128,9 @@ func TestKillAfterAnswerNotRecorded(t *testing.T) {
 			s.answer = release("test", version)
 		}
 		shots <- s
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		live, err := a.Call(ctx, c.action, client.CallRequest{Input: jsontext.Value(c.input), RequestID: c.id})
-		cancel()
+		live, err := a.Call(h.ctx(), c.action, client.CallRequest{Input: jsontext.Value(c.input), RequestID: c.id})
 		h.kill()
-		h.log.watch(nil)
+		close(s.over)
 		for range i % 3 { // starts that end before anybody unlocks
 			h.start()
 			h.kill()

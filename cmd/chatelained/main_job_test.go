@@ -31,7 +31,7 @@ func TestMainJob(t *testing.T) {
 	if want := "Deploy version 2.14.3 of api to production"; !strings.HasPrefix(card.Sentence, "Deploy version") || !strings.Contains(card.Sentence, "production") {
 		t.Errorf("the card says %q, want like %q", card.Sentence, want)
 	}
-	e, err := a.Result(h.ctx(), "req-prod-0001", 20e9)
+	e, err := h.result(a, "req-prod-0001")
 	if err != nil || !e.OK {
 		t.Fatalf("after the approval: %v %s", err, e.Raw)
 	}

@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
+
+	"chatelaine/internal/testkit"
 )
 
 // rawHTTP is a client without our manners, over the agent socket.
 func rawHTTP(socket string) *http.Client {
-	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+	return &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}, DisableKeepAlives: true}}

@@ -1,10 +1,12 @@
 package main_test
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"chatelaine/internal/contracttest/upstream"
 	"chatelaine/internal/testkit"
@@ -119,7 +122,7 @@ func newShell(t *testing.T) *shell {
 	if err := os.Symlink(daemon, filepath.Join(bin, "chatelained")); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", bin, "../chatelaine").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../chatelaine").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	if err := os.CopyFS(filepath.Join(home, "contracts"), os.DirFS("../../contracts")); err != nil {
@@ -144,7 +147,7 @@ func newShell(t *testing.T) *shell {
 	go s.watch()
 	t.Cleanup(func() {
 		_, _ = ptm.WriteString("\nkill %1; wait; exit\n")
-		ended := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		ended := time.AfterFunc(testkit.Patience, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		ended.Stop()
 		_ = ptm.Close()
@@ -190,12 +193,13 @@ var anyPrompt = regexp.MustCompile(`vault passphrase: |operator passphrase: |sec
 func (s *shell) settle(at int) string {
 	s.t.Helper()
 	answered, last := 0, ""
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		shown := s.text()[at:]
 		if strings.Contains(shown, shellPrompt) {
 			return shown
 		}
-		if prompts := anyPrompt.FindAllString(shown, -1); len(prompts) > answered {
+		// A person who types before the echo is off sees what they typed.
+		if prompts := anyPrompt.FindAllString(shown, -1); len(prompts) > answered && !s.echoes() {
 			if a := asks[prompts[answered]]; a != "" {
 				last = a
 			}
@@ -205,6 +209,22 @@ func (s *shell) settle(at int) string {
 	}
 	s.t.Fatalf("the shell is not ready again:\n%s", s.text()[at:])
 	return ""
+}
+
+// echoes says whether the terminal shows what is typed. Both ends of it know.
+func (s *shell) echoes() bool {
+	raw, err := s.ptm.SyscallConn() // Fd would make reading block for good
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	on := true
+	if err := raw.Control(func(fd uintptr) {
+		st, err := unix.IoctlGetTermios(int(fd), ttyGet)
+		on = err != nil || st.Lflag&unix.ECHO != 0
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	return on
 }
 
 func (s *shell) write(line string) {
@@ -289,22 +309,18 @@ func (s *shell) putAddressesIn() {
 
 func (s *shell) waitFor(path string) {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			return
+	testkit.Until(s.t, path, func() bool {
+		c, err := net.Dial("unix", path) // a socket is there a moment before anybody listens
+		if err == nil {
+			_ = c.Close()
 		}
-	}
-	s.t.Fatalf("%s does not appear", path)
+		return err == nil
+	})
 }
 
 func (s *shell) waitForRequest(method string) {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		for _, r := range s.up.Requests() {
-			if r.Method == method {
-				return
-			}
-		}
-	}
-	s.t.Fatal("nothing was sent after the approval")
+	testkit.Until(s.t, "a request after the approval", func() bool {
+		return slices.ContainsFunc(s.up.Requests(), func(r upstream.Request) bool { return r.Method == method })
+	})
 }

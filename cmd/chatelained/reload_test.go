@@ -62,7 +62,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("the reload answered %v", err)
 		}
 		s, err := op.Status(h.ctx())
-		if err != nil || s.Contracts.Loaded != 6 || len(s.Contracts.Problems) == 0 || !strings.Contains(s.Contracts.Problems[0], "contract.yaml:") {
+		if err != nil || s.Contracts.Loaded != shipped(t) || len(s.Contracts.Problems) == 0 || !strings.Contains(s.Contracts.Problems[0], "contract.yaml:") {
 			t.Errorf("status says %+v, %v", s.Contracts, err)
 		}
 		if !strings.Contains(string(h.log.bytes()), "chaange") && !strings.Contains(string(h.log.bytes()), "contract.yaml:") {
@@ -126,7 +126,7 @@ func TestReload(t *testing.T) {
 		h.change(deployContract, "version: 1.0.1", "version: 1.0.2")
 		done := make(chan client.Envelope, 1)
 		go func() {
-			e, _ := a.Result(h.ctx(), "stale-0001", 10*time.Second)
+			e, _ := h.result(a, "stale-0001")
 			done <- e
 		}()
 		time.Sleep(100 * time.Millisecond) // the long poll is under way, or will read the end at once
@@ -145,7 +145,7 @@ func TestReload(t *testing.T) {
 			t.Fatalf("the same id answered %s", e.Raw)
 		}
 		h.approve()
-		if e, err := a.Result(h.ctx(), "stale-0001", 20*time.Second); err != nil || !e.OK || len(h.up.Requests()) != before+1 {
+		if e, err := h.result(a, "stale-0001"); err != nil || !e.OK || len(h.up.Requests()) != before+1 {
 			t.Errorf("after the new approval: %v %s", err, e.Raw)
 		}
 		up.set(goodDeploy)
@@ -179,7 +179,7 @@ func TestReload(t *testing.T) {
 		if e := h.call(a, "get_job_run", "", jobRun); !e.OK {
 			t.Errorf("an unchanged action answered %s", e.Raw)
 		}
-		if list, err := a.Actions(h.ctx()); err != nil || len(list) != 5 {
+		if list, err := a.Actions(h.ctx()); err != nil || len(list) != shipped(t)-1 {
 			t.Errorf("%d actions are told, %v", len(list), err)
 		}
 		// A lock and an unlock accept nothing.

@@ -73,7 +73,8 @@ func evidenceHome(t *testing.T, script upstream.Script) (*home, ed25519.PrivateK
 	up := testkit.HTTPS(t, ca, script)
 	h := newHome(t, up, testkit.CAFile(t, ca))
 	site := strings.Replace(h.site(testkit.CAFile(t, ca)), "targets:\n", fmt.Sprintf("targets:\n  evidence:\n    url: https://%s\n    ca: %s\n    allow: [loopback]\n    identity: nobody\n    actions: [get_evidence, start_job]\n    effects: [read, change]\n    ask: session\n", up.Addr(), testkit.CAFile(t, ca)), 1)
-	h.write("c/targets.yaml", site+"\n  nobody: {kind: none}\nkeys:\n  signer: {jwks: signer.json}\n")
+	site = strings.Replace(site, "\nidentities:\n", "\nidentities:\n  nobody: {kind: none}\n", 1)
+	h.write("c/targets.yaml", site+"\nkeys:\n  signer: {jwks: signer.json}\n")
 	h.write("c/signer.json", `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","use":"sig","x":"`+base64.RawURLEncoding.EncodeToString(public)+`"}]}`)
 	h.write("c/contracts/get_evidence/contract.yaml", evidenceContract)
 	h.write("c/contracts/start_job/contract.yaml", startContract)
@@ -94,7 +95,7 @@ func TestSignedEvidenceThroughTheDaemon(t *testing.T) {
 	body := func(token string) upstream.Answer {
 		return upstream.JSON(200, fmt.Sprintf(`{"state":"approved","evidence":%q}`, token))
 	}
-	answer.Store(body(jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", time.Minute))))
+	answer.Store(body(jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", time.Hour))))
 	if e := h.call(a, "get_evidence", "", `{"change_id":"c1"}`); !e.OK || !strings.Contains(string(e.Raw), `"data":{"state":"approved"}`) {
 		t.Fatalf("answered %s", e.Raw)
 	}
@@ -107,12 +108,12 @@ func TestSignedEvidenceThroughTheDaemon(t *testing.T) {
 	if err := patiently(func() error { return reads.OpenRead(h.ctx(), h.proof(reads, client.OpRead, "")) }); err != nil {
 		t.Fatal(err)
 	}
-	good := jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", time.Minute))
+	good := jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", time.Hour))
 	for rule, token := range map[string]string{
-		"signed-signature": jws(stranger, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", time.Minute)),
-		"signed-key":       jws(key, `{"alg":"EdDSA","kid":"k2"}`, claims("c1", time.Minute)),
-		"signed-header":    jws(stranger, `{"alg":"EdDSA","kid":"k1","jwk":{}}`, claims("c1", time.Minute)),
-		"signed-claim":     jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c2", time.Minute)),
+		"signed-signature": jws(stranger, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", time.Hour)),
+		"signed-key":       jws(key, `{"alg":"EdDSA","kid":"k2"}`, claims("c1", time.Hour)),
+		"signed-header":    jws(stranger, `{"alg":"EdDSA","kid":"k1","jwk":{}}`, claims("c1", time.Hour)),
+		"signed-claim":     jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c2", time.Hour)),
 		"signed-expired":   jws(key, `{"alg":"EdDSA","kid":"k1"}`, claims("c1", -time.Hour)),
 		"signed-form":      good[:strings.LastIndexByte(good, '.')+1],
 	} {

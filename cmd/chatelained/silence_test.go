@@ -12,9 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -33,8 +33,7 @@ type product struct {
 }
 
 // startProduct starts the installed program and waits until it is ready. It
-// cannot be told to choose a port and say which, so another program could take
-// the port in between; the test then fails at its start and says so.
+// cannot be told to choose a port and say which.
 func startProduct(t *testing.T, ca *upstream.CA) *product {
 	t.Helper()
 	program, err := exec.LookPath("prometheus-alertmanager")
@@ -60,24 +59,27 @@ func startProduct(t *testing.T, ca *upstream.CA) *product {
 	put("leaf.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 	put("am.yml", []byte("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"))
 	put("web.yml", fmt.Appendf(nil, "tls_server_config: {cert_file: leaf.pem, key_file: leaf.key}\nbasic_auth_users: {chatelaine: '%s'}\n", hash))
-	p := &product{address: "127.0.0.1:" + freePort(t), client: &http.Client{
-		Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}}
-	log := &logBuffer{}
+	p := &product{address: "127.0.0.1:" + strconv.Itoa(testkit.FreePort(t)), client: &http.Client{
+		Timeout: testkit.Patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}}
+	log := newLog(t)
 	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "am.yml"), "--web.config.file="+filepath.Join(dir, "web.yml"),
 		"--web.listen-address="+p.address, "--cluster.listen-address=", "--storage.path="+filepath.Join(dir, "data"))
-	cmd.Stdout, cmd.Stderr = log, log
+	log.into(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if status, _ := p.get(t, "/-/ready"); status == http.StatusOK {
-			return p
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("Alertmanager's log:\n%s", log.bytes())
 		}
-		if time.Now().After(end) {
-			t.Fatalf("Alertmanager is not ready\n%s", log.bytes())
-		}
-	}
+	})
+	testkit.Until(t, "Alertmanager", func() bool {
+		status, _ := p.get(t, "/-/ready")
+		return status == http.StatusOK
+	})
+	return p
 }
 
 // get reads from the product without the daemon; status 0 means no answer.

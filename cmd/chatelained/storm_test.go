@@ -83,7 +83,7 @@ func TestStorm(t *testing.T) {
 			card := h.openCard(op)
 			if i == 0 { // one approval is one send
 				h.approve()
-				if e, err := agents[0].Result(h.ctx(), id, 20*time.Second); err != nil || !e.OK || sentOf(h, version) != 1 {
+				if e, err := h.result(agents[0], id); err != nil || !e.OK || sentOf(h, version) != 1 {
 					t.Errorf("after the approval: %v %s, %d sent", err, e.Raw, sentOf(h, version))
 				}
 				continue
@@ -189,7 +189,7 @@ func approveRacesDeny(t *testing.T, h *home, a *client.Agent, i int) {
 		_, denied = no.Deny(h.ctx(), card.ID)
 	}()
 	wg.Wait()
-	e, err := a.Result(h.ctx(), id, 20*time.Second)
+	e, err := h.result(a, id)
 	sent := sentOf(h, version)
 	switch {
 	case err != nil:

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -85,7 +85,7 @@ func TestMCP(t *testing.T) {
 	for _, tool := range list.Tools {
 		names[tool.Name] = true
 	}
-	if !names["deploy_release"] || !names["get_job_run"] || len(names) != 7 {
+	if !names["deploy_release"] || !names["get_job_run"] || len(names) != shipped(t)+1 {
 		t.Errorf("tools: %v", names)
 	}
 
@@ -108,12 +108,10 @@ func TestMCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.approve()
-	for end := time.Now().Add(20 * time.Second); ; {
+	testkit.Until(t, "the result", func() bool {
 		r = tool(t, h, s, "chatelaine-result", `{"request_id":"`+e.RequestID+`"}`)
-		if !r.IsError || time.Now().After(end) {
-			break
-		}
-	}
+		return !r.IsError
+	})
 	if r.IsError || strings.Contains(marshal(t, r.StructuredContent), "Ignore") || len(r.Content) != 2 {
 		t.Fatalf("the result is %s", marshal(t, r))
 	}
@@ -157,7 +155,7 @@ func marshal(t *testing.T, v any) string {
 // The agent's side can never reach an operator route, and TCP is the same line
 // with the same door.
 func TestListeners(t *testing.T) {
-	port := freePort(t)
+	port := strconv.Itoa(testkit.FreePort(t))
 	ca := testkit.CA(t)
 	up := testkit.HTTPS(t, ca, testkit.Always(run()))
 	h := newHome(t, up, testkit.CAFile(t, ca))
@@ -224,17 +222,6 @@ func TestListeners(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("operator socket: %v %v", st.Mode(), err)
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	return port
 }
 
 func rawGet(t *testing.T, socket, path string) (int, string) {

@@ -169,7 +169,7 @@ func TestBindingHoldsAgainstTheSiteFile(t *testing.T) {
 		t.Fatalf("after the rebind: %s", e.Raw)
 	}
 	h.approve()
-	e, err := a.Result(h.ctx(), "bind-0001", 20*time.Second)
+	e, err := h.result(a, "bind-0001")
 	if err != nil || !e.OK || len(second.Requests()) != 1 {
 		t.Errorf("after the rebind: %v %s, %d sent", err, e.Raw, len(second.Requests()))
 	}
