@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/client"
@@ -215,7 +216,7 @@ func TestPollGoesOn(t *testing.T) {
 	r := newRunner()
 	h, a := jobHome(t, r, "session")
 	e := h.call(a, "start_job", "poll-00001", jobInput)
-	if code(e) != "IN_PROGRESS" || !e.Err.Retryable || e.Err.RetryAfter != 1 {
+	if code(e) != "IN_PROGRESS" || !e.Err.Retryable || e.Err.RetryAfter != time.Second {
 		t.Fatalf("answered %s", e.Raw)
 	}
 	r.polls(t)
