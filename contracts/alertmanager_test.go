@@ -26,15 +26,13 @@ import (
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/executor"
+	"chatelaine/internal/testkit"
 	"chatelaine/internal/validate"
 )
 
 const (
 	alertUser     = "chatelaine"
 	alertPassword = "silence-only-7c1d90aa"
-	// alertReady is how long a real Alertmanager may take to listen on a busy
-	// machine; it needs about a second.
-	alertReady = 60 * time.Second
 )
 
 // alertmanager is the real product, running on loopback with TLS of its own and
@@ -61,10 +59,10 @@ func startAlertmanager(t *testing.T) *alertmanager {
 	}
 	write(t, dir, "am.yml", "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
 	write(t, dir, "web.yml", fmt.Sprintf("tls_server_config: {cert_file: leaf.pem, key_file: leaf.key}\nbasic_auth_users: {%s: '%s'}\n", alertUser, hash))
-	address := freeAddress(t)
+	address := fmt.Sprintf("127.0.0.1:%d", testkit.FreePort(t))
 	am := &alertmanager{url: "https://" + address, caFile: filepath.Join(dir, "ca.pem"), log: filepath.Join(dir, "log")}
 	am.client = &http.Client{
-		Timeout:   5 * time.Second,
+		Timeout:   testkit.Patience,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 	}
 	cmd := exec.Command(program,
@@ -89,21 +87,18 @@ func startAlertmanager(t *testing.T) *alertmanager {
 			<-exited
 		}
 	})
-	for deadline := time.Now().Add(alertReady); ; {
-		if status, _ := am.get(t, "/-/ready"); status == http.StatusOK {
-			return am
-		}
+	testkit.Until(t, "Alertmanager", func() bool {
 		select {
 		case err := <-exited:
 			stopped = true
 			text, _ := os.ReadFile(am.log)
 			t.Fatalf("Alertmanager ended: %v\n%s", err, text)
-		case <-time.After(50 * time.Millisecond):
+		default:
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("Alertmanager is not ready")
-		}
-	}
+		status, _ := am.get(t, "/-/ready")
+		return status == http.StatusOK
+	})
+	return am
 }
 
 // get reads from the product without chatelaine; status 0 means no answer.
@@ -219,7 +214,7 @@ func silenceOnce(t *testing.T, set *actions.Set, input, password string, now tim
 	x := executor.New(executor.Options{})
 	defer x.Close()
 	target := route.Target()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	ex := x.Send(ctx, target.Identity(), request, basicPassword{password, target.Host(), target.Port()})
 	if ex.Err != nil {
@@ -315,19 +310,6 @@ func write(t *testing.T, dir, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// freeAddress finds a loopback port. The product cannot be told to choose one
-// and say which, so another program could take it in between; the test then
-// fails at the start of the product and says so.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // writeTLS writes ca.pem, leaf.pem and leaf.key into dir and returns the pool.
