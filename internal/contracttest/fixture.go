@@ -185,6 +185,11 @@ func readFixture(path string, c *actions.Contract, bodies map[string]bool) (fixt
 	if err != nil {
 		return fixture{path: path}, actions.Problems{{File: path, Rule: "file", Message: "the file cannot be read: " + err.Error()}}
 	}
+	return fixtureFrom(path, data, c, bodies)
+}
+
+// fixtureFrom reads a fixture's text.
+func fixtureFrom(path string, data []byte, c *actions.Contract, bodies map[string]bool) (fixture, actions.Problems) {
 	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path), bodies: bodies, steps: stepNames(c)}
 	fx := fixture{path: path}
 	if kindOf(path) == "" {

@@ -1,0 +1,401 @@
+package contracttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/contracttest/redact"
+	"chatelaine/internal/contracttest/upstream"
+	"chatelaine/internal/validate"
+)
+
+// Recording is one real call as the record holds it.
+type Recording struct {
+	Action  string
+	Input   map[string]any
+	Sent    time.Time // when its request was first sent
+	Ended   time.Time // when its last answer was read
+	Answers []RecordedAnswer
+	Code    string // how the call ended, "" for success
+}
+
+// RecordedAnswer is one answer of a call, in the order in which they came.
+type RecordedAnswer struct {
+	Step   string
+	Status int // 0: no answer came
+	Header http.Header
+	Body   []byte
+}
+
+// Recorded is a fixture that was made of a recording. It has been played.
+type Recorded struct {
+	Kind     string         // accepted, failure or near-miss: how its name begins
+	Text     []byte         // the file
+	Got      string         // what the contract makes of it
+	Reason   string         // the operator's words for a refusal
+	Same     bool           // that is what the real call ended with
+	Replaced map[string]int // how many texts of each kind have a stand-in
+	Dropped  []string       // headers that the contract does not read, by name
+}
+
+// Record makes a fixture of a real call: secrets and persons get stand-ins, the
+// headers that no row reads are dropped, and what the contract makes of it is
+// what it wants. The error is for what kept it from being made.
+func Record(ctx context.Context, o Options, rec Recording) (Recorded, error) {
+	set, problems := actions.LoadSet(o.Site, o.Contracts)
+	if len(problems) > 0 {
+		return Recorded{}, problems
+	}
+	c, ok := set.Contract(rec.Action)
+	if !ok {
+		return Recorded{}, fmt.Errorf("there is no contract %q in %s", rec.Action, o.Contracts)
+	}
+	out, err := readOutline(c)
+	if err != nil {
+		return Recorded{}, err
+	}
+	t, err := newTrust()
+	if err != nil {
+		return Recorded{}, err
+	}
+	signers, err := newSigners(set)
+	if err != nil {
+		return Recorded{}, err
+	}
+	s := scribe{outline: out, contract: c, rec: rec, dropped: map[string]bool{}}
+	s.redactor = redact.New(redact.Options{Known: knownOf(rec.Input), Keep: s.isWord})
+	fx := s.fixture()
+	p := player{set: set, trust: t, signers: signers, outlines: map[string]*outline{rec.Action: out}}
+	g, err := s.play(ctx, p, &fx)
+	if err != nil {
+		return Recorded{}, err
+	}
+	text, err := s.write(fx, g)
+	if err != nil {
+		return Recorded{}, err
+	}
+	if err := p.proveFile(ctx, c, text); err != nil {
+		return Recorded{}, err
+	}
+	return Recorded{
+		Kind: kindOfEnd(g), Text: text, Got: outcomeOf(g.ok, g.code(), g.layer()), Reason: reason(g), Same: g.code() == rec.Code,
+		Replaced: s.redactor.Counts(), Dropped: slices.Sorted(maps.Keys(s.dropped)),
+	}, nil
+}
+
+// proveFile reads the file that was made as any other fixture, and plays it: what
+// it wants is what comes.
+func (p player) proveFile(ctx context.Context, c *actions.Contract, text []byte) error {
+	fx, problems := fixtureFrom("accepted-recorded.yaml", text, c, map[string]bool{})
+	if len(problems) > 0 {
+		return fmt.Errorf("the fixture that was made cannot be read: %w", problems)
+	}
+	fx.action = c.Action()
+	made, _, err := p.run(ctx, fx)
+	switch {
+	case err != nil:
+		return err
+	case !made.OK:
+		return fmt.Errorf("the fixture that was made does not play as it says: %v", made.Diffs)
+	}
+	return nil
+}
+
+func kindOfEnd(g got) string {
+	switch {
+	case g.ok:
+		return "accepted"
+	case g.rejection != nil:
+		return "near-miss"
+	}
+	return "failure"
+}
+
+func knownOf(input map[string]any) []string {
+	var out []string
+	walkTexts(input, func(s string) { out = append(out, s) })
+	return out
+}
+
+// scribe makes the fixture of one recording.
+type scribe struct {
+	outline  *outline
+	contract *actions.Contract
+	rec      Recording
+	redactor *redact.Redactor
+	dropped  map[string]bool
+}
+
+// isWord says that a row's expect lists the value at its place: it is a word of
+// the contract.
+func (s *scribe) isWord(path []string, v any) bool {
+	if typeName(v) == "object" || typeName(v) == "array" {
+		return false
+	}
+	for _, name := range s.outline.order {
+		place := saidOf(s.outline.rows[name].expect, path)
+		for _, m := range place.schemas {
+			list, _ := m["enum"].([]any)
+			if c, ok := m["const"]; ok {
+				list = append(slices.Clone(list), c)
+			}
+			if slices.ContainsFunc(list, func(e any) bool { return validate.Equal(e, v) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fixture makes the answers and the input; what it wants is seen when it is
+// played.
+func (s *scribe) fixture() fixture {
+	fx := fixture{
+		action: s.rec.Action, now: s.rec.Sent.UTC(),
+		name: "recorded on " + s.rec.Sent.UTC().Format(time.DateOnly),
+	}
+	for i, r := range s.rec.Answers {
+		fx.answers = append(fx.answers, s.answer(i, r))
+	}
+	fx.input = s.redactor.Input(map[string]any(s.rec.Input))
+	return fx
+}
+
+func (s *scribe) answer(n int, r RecordedAnswer) answer {
+	a := answer{step: r.Step, status: r.Status}
+	if r.Status == 0 {
+		a.status, a.close = http.StatusOK, "before_answer"
+		return a
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		for _, v := range r.Header[name] {
+			switch {
+			case name == "Content-Type":
+				a.headers = append(a.headers, upstream.Header{Name: name, Value: v})
+			case s.reads(name):
+				a.headers = append(a.headers, upstream.Header{Name: name, Value: s.redactor.Text(v)})
+			default:
+				s.dropped[name] = true
+			}
+		}
+	}
+	a.body, a.hasBody = s.body(n, r, &a), true
+	return a
+}
+
+// reads says whether the contract looks at a header.
+func (s *scribe) reads(name string) bool {
+	if name == "Retry-After" || name == textproto.CanonicalMIMEHeaderKey(s.contract.Retry().RateLimitHeader) {
+		return true
+	}
+	for _, row := range s.outline.rows {
+		for _, part := range []string{"success", "display", "capture"} {
+			for _, p := range row.picks(part) {
+				if h := p.Value.Get("header"); h != nil && textproto.CanonicalMIMEHeaderKey(h.Text) == name {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// body replaces what must not stay. A document is written anew; what is none is
+// read as text.
+func (s *scribe) body(n int, r RecordedAnswer, a *answer) []byte {
+	doc, err := validate.Parse(r.Body, validate.AnswerLimits())
+	if err != nil {
+		return []byte(s.redactor.Text(string(r.Body)))
+	}
+	doc = s.signed(n, doc, a)
+	clean := s.redactor.Value(doc)
+	return encode(clean)
+}
+
+// signed puts a place for a signed text where the real one stood: its signer's
+// key is not here, and is not needed.
+func (s *scribe) signed(n int, doc any, a *answer) any {
+	for _, c := range s.outline.checks {
+		ptr, keys := c.node.Get("jws"), c.node.Get("keys")
+		if c.kind != "signed" || ptr == nil || keys == nil {
+			continue
+		}
+		text, _ := at(doc, split(ptr.Text))
+		jws, ok := text.(string)
+		if !ok {
+			continue
+		}
+		t, ok := s.tokenOf(jws, keys.Text)
+		if !ok {
+			continue
+		}
+		name := fmt.Sprintf("evidence%d", n)
+		if a.tokens == nil {
+			a.tokens = map[string]token{}
+		}
+		a.tokens[name] = t
+		doc = edit(doc, split(ptr.Text), "${jws."+name+"}")
+	}
+	return doc
+}
+
+// tokenOf reads the claims of a compact serialisation (RFC 7515, section 7.1).
+func (s *scribe) tokenOf(jws, keys string) (token, bool) {
+	parts := strings.Split(jws, ".")
+	if len(parts) != 3 {
+		return token{}, false
+	}
+	part := func(i int) map[string]any {
+		b, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil {
+			return nil
+		}
+		v, err := validate.Parse(b, validate.AnswerLimits())
+		if err != nil {
+			return nil
+		}
+		m, _ := v.(map[string]any)
+		return m
+	}
+	header, claims := part(0), part(1)
+	if header == nil || claims == nil {
+		return token{}, false
+	}
+	t := token{keys: keys, claims: s.redactor.Value(claims)}
+	t.kid, _ = header["kid"].(string)
+	return t, true
+}
+
+// play plays the fixture at the moment at which its request was sent, and at
+// that of its last answer where it then ends as the real call did: an answer may
+// tell a time of the seconds between.
+func (s *scribe) play(ctx context.Context, p player, fx *fixture) (got, error) {
+	g, err := p.play(ctx, *fx)
+	if err != nil || g.code() == s.rec.Code || s.rec.Ended.IsZero() {
+		return g, err
+	}
+	late := *fx
+	late.now = s.rec.Ended.UTC()
+	again, err := p.play(ctx, late)
+	if err != nil || again.code() != s.rec.Code {
+		return g, err
+	}
+	*fx = late
+	return again, nil
+}
+
+// recordedHead stands above every recorded fixture.
+const recordedHead = `# Made of a real answer. Secrets, persons and addresses are stand-ins as far as
+# they show by their names or forms. Look through it before anybody else can.
+`
+
+// write writes the fixture's file.
+func (s *scribe) write(fx fixture, g got) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(recordedHead)
+	fmt.Fprintf(&b, "name: %s\ninput: %s\nnow: %s\nanswers:\n", fx.name, flow(fx.input), fx.now.Format(time.RFC3339Nano))
+	for _, a := range fx.answers {
+		if err := writeAnswer(&b, a); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeWant(&b, g); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func writeAnswer(b *bytes.Buffer, a answer) error {
+	fmt.Fprintf(b, "  - step: %s\n", a.step)
+	if a.close != "" {
+		fmt.Fprintf(b, "    close: %s\n", a.close)
+		return nil
+	}
+	fmt.Fprintf(b, "    status: %d\n", a.status)
+	if len(a.headers) > 0 {
+		lines := map[string]any{}
+		for _, h := range a.headers {
+			list, _ := lines[h.Name].([]any)
+			lines[h.Name] = append(list, h.Value)
+		}
+		for name, v := range lines {
+			if list := v.([]any); len(list) == 1 {
+				lines[name] = list[0]
+			}
+		}
+		fmt.Fprintf(b, "    headers: %s\n", flow(lines))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.tokens)) {
+		t := a.tokens[name]
+		one := map[string]any{"keys": t.keys, "claims": t.claims}
+		if t.kid != "" {
+			one["kid"] = t.kid
+		}
+		fmt.Fprintf(b, "    jws: %s\n", flow(map[string]any{name: one}))
+	}
+	if !utf8.Valid(a.body) {
+		return fmt.Errorf("the body of an answer of the step %s is no text, and a fixture has only text; the record keeps it", a.step)
+	}
+	fmt.Fprintf(b, "    body: %s\n", scalar(string(a.body)))
+	return nil
+}
+
+// scalar writes a text as YAML reads it on one line: between single quotes where
+// every character shows, else between double quotes.
+func scalar(s string) string {
+	if !strings.ContainsFunc(s, unshown) {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return flow(s)
+}
+
+// flow writes a value as JSON on one line, which YAML reads too. What does not
+// show itself is an escape.
+func flow(v any) string {
+	var b strings.Builder
+	for _, r := range string(encode(v)) {
+		switch {
+		case !unshown(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// writeWant says what the contract made of the answers.
+func writeWant(b *bytes.Buffer, g got) error {
+	if !g.ok {
+		fmt.Fprintf(b, "want:\n  ok: false\n  code: %s\n", g.code())
+		if g.layer() != "" {
+			fmt.Fprintf(b, "  layer: %s\n", g.layer())
+		}
+		return nil
+	}
+	data, _, err := plain(g.data)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "want:\n  ok: true\n  data: %s\n", flow(data))
+	if len(g.display) > 0 {
+		display, _, err := plain(g.display)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "  display: %s\n", flow(display))
+	}
+	return nil
+}
