@@ -234,7 +234,6 @@ type places struct {
 	file       string
 	root       strictyaml.Pos
 	sentence   strictyaml.Pos
-	success    []strictyaml.Pos // of each row
 	inputs     map[string]strictyaml.Pos
 	results    map[string]strictyaml.Pos
 	failures   map[string]strictyaml.Pos
@@ -253,7 +252,7 @@ type unlistedTarget struct {
 
 func (d *draft) remember() places {
 	p := places{
-		file: d.f.Name(), root: d.root.Pos, sentence: d.c.approval.pos, success: d.c.request.rowPos,
+		file: d.f.Name(), root: d.root.Pos, sentence: d.c.approval.pos,
 		inputs: d.inputPlaces(), results: keyPlaces(d.resultNode.Get("properties")),
 		failures: keyPlaces(d.root.Get("failures")), exceptions: map[string]strictyaml.Pos{}, codeUses: d.codeUses,
 		signed: d.c.places.signed, unlisted: d.c.places.unlisted,

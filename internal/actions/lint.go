@@ -72,7 +72,7 @@ func LintAll(c *Contract, s *Set) []Finding {
 	}
 	for _, look := range []func(){
 		l.fixtures, l.sentence, l.shown, l.bound, l.expects, l.codes, l.listed, l.signed,
-		l.suspectNames, l.namedMembers, l.freePaths, l.grammars, l.rows, l.pieces, l.words, l.envelope,
+		l.suspectNames, l.namedMembers, l.freePaths, l.grammars, l.rows, l.captures, l.echoes, l.pieces, l.words, l.envelope,
 	} {
 		look()
 	}
@@ -171,11 +171,23 @@ func (l *linter) envelope() {
 	}
 }
 
-// expects wants a schema under every JSON success.
+// expects wants a schema under every JSON answer that something is taken from,
+// or that says a change was not done.
 func (l *linter) expects() {
-	for i, r := range l.c.request.rows {
-		if r.HasSuccess && r.Media == validate.MediaJSON && r.Expect == nil {
-			l.say("expect-missing", l.c.places.success[i], "write down the whole shape of the answer, closed", "a success row reads a body that no schema describes")
+	for _, st := range l.c.allSteps() {
+		for i, r := range st.rows {
+			if r.Media != validate.MediaJSON || r.Expect != nil {
+				continue
+			}
+			const hint = "write down the whole shape of the answer, closed"
+			switch {
+			case r.HasSuccess:
+				l.say("expect-missing", st.rowPos[i], hint, "a success row reads a body that no schema describes")
+			case len(r.Capture) > 0:
+				l.say("expect-missing", st.rowPos[i], hint, "a row captures from a body that no schema describes")
+			case r.TookEffect != nil && !*r.TookEffect && slices.ContainsFunc(r.Status, func(s int) bool { return s < 300 }):
+				l.say("expect-missing", st.rowPos[i], hint, "a row says that nothing was done, from a body that no schema describes")
+			}
 		}
 	}
 }

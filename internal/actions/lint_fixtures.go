@@ -44,7 +44,7 @@ func (l *linter) fixtures() {
 	}
 	for i, r := range l.c.request.rows {
 		if r.NotDone && !slices.ContainsFunc(shows, func(a fixtureAnswer) bool { return a.shows(r) }) {
-			l.say("fixture-not-done", l.c.places.success[i], "add a fixture with this answer and the code it gives", "a row says that nothing was done, and no fixture shows it")
+			l.say("fixture-not-done", l.c.request.rowPos[i], "add a fixture with this answer and the code it gives", "a row says that nothing was done, and no fixture shows it")
 		}
 	}
 }
@@ -82,7 +82,8 @@ func readFixture(path string) (ok *strictyaml.Node, shows []fixtureAnswer) {
 		return ok, nil
 	}
 	for _, a := range answers.Items {
-		if st, is := intOf(a.Get("status").Value()); is {
+		step := a.Get("step")
+		if st, is := intOf(a.Get("status").Value()); is && step != nil && step.Text == stepRequest {
 			shows = append(shows, fixtureAnswer{st, code.Text})
 		}
 	}

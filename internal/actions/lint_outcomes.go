@@ -12,13 +12,13 @@ var bodyless = []int{204, 205, 304}
 
 // rows looks for rows that cannot be the one match.
 func (l *linter) rows() {
-	for _, st := range l.steps() {
-		for i := range st.spec.rows {
-			if l.dead(st.spec, i) {
+	for _, st := range l.c.allSteps() {
+		for i := range st.rows {
+			if l.dead(st, i) {
 				continue
 			}
-			l.rivals(st.spec, i)
-			l.contradicted(st.spec, i)
+			l.rivals(st, i)
+			l.contradicted(st, i)
 		}
 	}
 }

@@ -109,4 +109,14 @@ var lintRules = []Rule{
 		Reason:    "What leaves to an agent is closed at every level, the part that the daemon writes too.",
 		NoExample: "The daemon writes the envelope itself; the rule holds its own part to what it asks of others.",
 	},
+	{
+		ID: "capture-unused", Page: "Outcomes", Severity: Warning,
+		Title:  "A captured value that nothing reads",
+		Reason: "What is captured is shown, frozen and recorded; what nobody needs is a slip, mostly a misspelt name.",
+	},
+	{
+		ID: "input-laundered", Page: "Values", Severity: Error,
+		Title:  "An input that comes back through an answer to where it may not stand",
+		Reason: "A service that repeats what it was sent makes the agent's word look like its own. A captured value that stands in the answer under the name under which an input was sent is taken for that input: in a header, in a path that the input may not be in, and as evidence.",
+	},
 }

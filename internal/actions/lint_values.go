@@ -8,32 +8,21 @@ import (
 	"chatelaine/internal/actions/strictyaml"
 )
 
-// namedStep is one step of a contract under its name.
-type namedStep struct {
-	name string
-	spec *stepSpec
-}
-
-// steps lists every step, in the order in which they are made.
-func (l *linter) steps() []namedStep {
-	return []namedStep{{"request", &l.c.request}}
-}
-
 // freePaths wants something in front of the first input of a path that the
 // agent did not say.
 func (l *linter) freePaths() {
 	view := schemaView{root: l.c.inputDoc}
-	for _, st := range l.steps() {
-		if st.spec.path == nil || len(st.spec.path.segments) == 0 {
+	for _, st := range l.c.allSteps() {
+		if st.path == nil || len(st.path.segments) == 0 {
 			continue
 		}
-		for _, p := range st.spec.path.segments[0] {
+		for _, p := range st.path.segments[0] {
 			rest, input := strings.CutPrefix(p.path, "input.")
 			if !input || slices.Contains(l.c.route.by, rest) {
 				continue
 			}
 			if s, _, _ := view.property(view.root, rest); s["enum"] == nil && s["const"] == nil {
-				l.say("path-free", st.spec.path.pos, "begin the path with a folder of the author's or a constant of the target",
+				l.say("path-free", st.path.pos, "begin the path with a folder of the author's or a constant of the target",
 					"the first segment of the path is %s, so the agent chooses the endpoint", p.path)
 			}
 		}
@@ -53,30 +42,27 @@ var (
 
 // grammars remarks on free text between the author's operators.
 func (l *linter) grammars() {
-	for _, st := range l.steps() {
-		for _, m := range st.spec.query {
-			l.grammar(m, l.c.scopeOf())
+	for _, st := range l.c.allSteps() {
+		for _, m := range st.query {
+			l.grammar(m)
 		}
-		if st.spec.body == nil || st.spec.bodyKind == bodyText {
+		if st.body == nil || st.bodyKind == bodyText {
 			continue
 		}
-		for _, m := range st.spec.body.members {
-			l.grammar(m, l.c.scopeOf())
+		for _, m := range st.body.members {
+			l.grammar(m)
 		}
 	}
 }
 
-// scopeOf is the scope outside any each.
-func (c *Contract) scopeOf() scope { return scope{} }
-
-func (l *linter) grammar(m valueMember, sc scope) {
+func (l *linter) grammar(m valueMember) {
 	named := slices.Contains(grammarMembers, strings.Join(words(m.name), ""))
-	l.expression(m.name, m.node, named, sc)
+	l.expression(m.name, m.node, named)
 }
 
 // expression walks a value. named says that its member's name promises an
 // expression, so that free text alone is one too.
-func (l *linter) expression(member string, v *valueNode, named bool, sc scope) {
+func (l *linter) expression(member string, v *valueNode, named bool) {
 	switch {
 	case v == nil:
 		return
@@ -97,10 +83,10 @@ func (l *linter) expression(member string, v *valueNode, named bool, sc scope) {
 		}
 	}
 	for _, a := range v.args {
-		l.expression(member, a, named, sc)
+		l.expression(member, a, named)
 	}
 	for _, sub := range v.members {
-		l.grammar(sub, sc)
+		l.grammar(sub)
 	}
 }
 
