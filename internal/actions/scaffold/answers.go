@@ -38,12 +38,21 @@ func FromAnswers(a Answers) (*Outline, []string) {
 	o.Path = o.putInPath(a.Path)
 	o.placeInputs()
 	o.answered()
-	o.standard()
-	if wrong = append(wrong, o.Check()...); len(wrong) > 0 {
+	if wrong = append(wrong, o.Complete()...); len(wrong) > 0 {
 		return nil, wrong
 	}
-	o.Finish()
 	return o, nil
+}
+
+// Complete fills what was not given, each as a decision, and says everything that
+// is wrong: where it says nothing, a skeleton can be written.
+func (o *Outline) Complete() []string {
+	o.standard()
+	if wrong := o.check(); len(wrong) > 0 {
+		return wrong
+	}
+	o.finish()
+	return nil
 }
 
 // place sorts an output into data or what is shown to people.
@@ -156,9 +165,10 @@ func hostOf(service string) string {
 	return s[:min(len(s), 60)]
 }
 
-// Finish adds the decisions that every skeleton leaves, and renames an output
+// finish adds the decisions that every skeleton leaves, and renames an output
 // that has the name of an input with which it cannot be compared.
-func (o *Outline) Finish() {
+func (o *Outline) finish() {
+	o.narrow()
 	for i, x := range o.Outputs {
 		for _, in := range o.Inputs {
 			if in.Name == x.Name && !sameKind(in, x) {

@@ -108,9 +108,9 @@ const (
 	MaxOutputs = 30
 )
 
-// Check says what is wrong with an outline that a person gave. The result is
+// check says what is wrong with an outline that a person gave. The result is
 // empty where a skeleton can be written.
-func (o *Outline) Check() []string {
+func (o *Outline) check() []string {
 	var out []string
 	bad := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if !actions.IsActionName(o.Action) {
@@ -173,7 +173,7 @@ func (o *Outline) checkInputs() []string {
 			out = append(out, fmt.Sprintf("the input %q stands twice", in.Name))
 		}
 		seen[in.Name] = true
-		if in.Place == InPath && !in.Shape.fitsPath() {
+		if in.Place == InPath && !in.Shape.FitsPath() {
 			out = append(out, fmt.Sprintf("the input %q stands in the path, so it is a word, a choice of words or a whole number of 0 or more", in.Name))
 		}
 	}

@@ -163,8 +163,8 @@ func objectSchema(members []Member, u use) tree {
 // scalar says whether the value is one plain value.
 func (s Shape) scalar() bool { return s.Kind != List && s.Kind != Object && s.Kind != 0 }
 
-// fitsPath says whether the loader would take such an input in a path.
-func (s Shape) fitsPath() bool {
+// FitsPath says whether the loader would take such an input in a path.
+func (s Shape) FitsPath() bool {
 	switch s.Kind {
 	case Whole:
 		return !strings.HasPrefix(string(s.Low), "-")
@@ -249,3 +249,27 @@ func (s Shape) Sound() bool {
 }
 
 func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
+
+// DefaultHighNumber is DefaultHigh as JSON writes it.
+const DefaultHighNumber json.Number = "1000000"
+
+// Fits says whether a value of an answer satisfies the shape.
+func (s Shape) Fits(v any) bool { return s.fits(v, forAnswer) }
+
+// Narrow gives the member at a pointer another shape: what an answer must hold so
+// that a result can be made of it.
+func (s *Shape) Narrow(pointer string, to Shape) {
+	name, rest, more := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	for i := range s.Members {
+		m := &s.Members[i]
+		switch {
+		case m.Name != name:
+		case more:
+			m.Shape.Narrow("/"+rest, to)
+		default:
+			to.Null = m.Shape.Null
+			m.Shape = to
+		}
+	}
+}

@@ -1,0 +1,484 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/actions/scaffold"
+	"chatelaine/internal/validate"
+)
+
+// shaper turns schemas of a description into closed and bounded shapes. What a
+// schema leaves open becomes a decision of the outline, what cannot be taken is
+// left out with the reason.
+type shaper struct {
+	d     *Document
+	o     *scaffold.Outline
+	input bool // an agent would give it
+	left  int  // schemas that may still be looked at
+}
+
+const (
+	// maxShapes bounds the work of one operation: references make a graph whose
+	// paths can be exponentially many.
+	maxShapes = 4000
+	// maxNesting is deeper than any body that a person can review.
+	maxNesting = 8
+	maxAbout   = 120
+)
+
+// shape reads a schema. at names the place in messages; ok is false where it is
+// left out, which has been said.
+func (x *shaper) shape(v any, at string, depth int) (s scaffold.Shape, ok bool) {
+	x.left--
+	if x.left < 0 || depth > maxNesting {
+		x.o.Leave(at, "it is nested too deep, or refers to itself")
+		return s, false
+	}
+	m, err := x.d.resolve(v)
+	if err != nil {
+		x.o.Leave(at, err.Error())
+		return s, false
+	}
+	m, null, ok := x.flatten(m, at, depth)
+	if !ok {
+		return s, false
+	}
+	s, ok = x.typed(m, at, depth)
+	s.Null = s.Null || null
+	if e, has := firstExample(m); has {
+		s.Example = e
+	}
+	return s, ok
+}
+
+// flatten joins what applies to the same value: allOf, and a choice of which only
+// one is not null. null says that null is a value.
+func (x *shaper) flatten(m object, at string, depth int) (out object, null, ok bool) {
+	if n, _ := m["nullable"].(bool); n {
+		null = true
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		list, has := m[key].([]any)
+		if !has {
+			continue
+		}
+		one, withNull, single := x.single(list)
+		if !single {
+			x.o.Leave(at, "it has several shapes ("+key+"); choose one and write it down")
+			return nil, false, false
+		}
+		merged, more, ok := x.flatten(one, at, depth+1)
+		if !ok || depth > maxNesting {
+			return nil, false, false
+		}
+		return join(m, merged), null || withNull || more, true
+	}
+	all, has := m["allOf"].([]any)
+	if !has {
+		return m, null, true
+	}
+	out = maps.Clone(m)
+	delete(out, "allOf")
+	for _, part := range all {
+		if x.left--; x.left < 0 || depth > maxNesting {
+			x.o.Leave(at, "it is nested too deep, or refers to itself")
+			return nil, false, false
+		}
+		sub, err := x.d.resolve(part)
+		if err != nil {
+			x.o.Leave(at, err.Error())
+			return nil, false, false
+		}
+		flat, more, ok := x.flatten(sub, at, depth+1)
+		if !ok {
+			return nil, false, false
+		}
+		out, null = join(out, flat), null || more
+	}
+	return out, null, true
+}
+
+// single returns the one alternative that is not null.
+func (x *shaper) single(list []any) (one object, null, ok bool) {
+	for _, v := range list {
+		m, err := x.d.resolve(v)
+		if err != nil {
+			return nil, false, false
+		}
+		if m["type"] == "null" {
+			null = true
+			continue
+		}
+		if one != nil {
+			return nil, false, false
+		}
+		one = m
+	}
+	return one, null, one != nil
+}
+
+// join lays one schema over another: members of both, what either requires.
+func join(a, b object) object {
+	out := maps.Clone(a)
+	for k, v := range b {
+		switch k {
+		case "properties":
+			props := object{}
+			for _, from := range []any{a[k], v} {
+				if m, ok := from.(object); ok {
+					maps.Copy(props, m)
+				}
+			}
+			out[k] = props
+		case "required":
+			x, _ := a[k].([]any)
+			y, _ := v.([]any)
+			out[k] = append(slices.Clone(x), y...)
+		default:
+			if _, has := out[k]; !has {
+				out[k] = v
+			}
+		}
+	}
+	delete(out, "oneOf")
+	delete(out, "anyOf")
+	return out
+}
+
+// kind is the schema's type, without null; "" where it is open.
+func kind(m object) (name string, null bool) {
+	switch t := m["type"].(type) {
+	case string:
+		return t, false
+	case []any:
+		for _, one := range t {
+			if s, _ := one.(string); s == "null" {
+				null = true
+			} else if name != "" {
+				return "", null
+			} else {
+				name = s
+			}
+		}
+		return name, null
+	}
+	if m["properties"] != nil {
+		return "object", false
+	}
+	return "", false
+}
+
+func (x *shaper) typed(m object, at string, depth int) (scaffold.Shape, bool) {
+	name, null := kind(m)
+	if values, ok := m["enum"].([]any); ok {
+		return x.choice(values, at, null)
+	}
+	if v, ok := m["const"]; ok {
+		return x.choice([]any{v}, at, null)
+	}
+	var s scaffold.Shape
+	var ok bool
+	switch name {
+	case "string":
+		s, ok = x.text(m, at)
+	case "integer", "number":
+		s, ok = x.number(m, at, name), true
+	case "boolean":
+		s, ok = scaffold.Shape{Kind: scaffold.YesNo}, true
+	case "array":
+		s, ok = x.list(m, at, depth)
+	case "object":
+		s, ok = x.object(m, at, depth)
+	default:
+		x.o.Leave(at, "the description does not say what it is")
+	}
+	s.Null = null
+	return s, ok
+}
+
+// maxValues bounds a choice; a longer one is a list for the operator to keep.
+const maxValues = 200
+
+func (x *shaper) choice(values []any, at string, null bool) (scaffold.Shape, bool) {
+	s := scaffold.Shape{Kind: scaffold.Choice, Null: null}
+	for _, v := range values {
+		switch v.(type) {
+		case nil:
+			s.Null = true
+		case string, json.Number, bool:
+			if !slices.ContainsFunc(s.Values, func(o any) bool { return validate.Equal(o, v) }) {
+				s.Values = append(s.Values, v)
+			}
+		default:
+			x.o.Leave(at, "one of its values is a list or an object")
+			return s, false
+		}
+	}
+	if len(s.Values) == 0 || len(s.Values) > maxValues {
+		x.o.Leave(at, fmt.Sprintf("it has no value, or more than %d", maxValues))
+		return s, false
+	}
+	return s, true
+}
+
+// textFormats are formats whose text is something else than words.
+var textFormats = map[string]scaffold.Kind{"date-time": scaffold.Moment, "date": scaffold.Day, "uuid": scaffold.UUID}
+
+// placeFormats would let an agent choose a place.
+var placeFormats = []string{"uri", "url", "uri-reference", "iri", "iri-reference", "uri-template", "hostname", "idn-hostname", "ipv4", "ipv6"}
+
+func (x *shaper) text(m object, at string) (scaffold.Shape, bool) {
+	format, _ := m["format"].(string)
+	if k, ok := textFormats[format]; ok {
+		return scaffold.Shape{Kind: k}, true
+	}
+	switch {
+	case x.input && slices.Contains(placeFormats, format):
+		x.o.Leave(at, "a "+format+" names a place, and no agent chooses one")
+		return scaffold.Shape{}, false
+	case x.input && (format == "password" || format == "binary"):
+		x.o.Leave(at, "no agent sends a "+map[string]string{"password": "secret", "binary": "file"}[format])
+		return scaffold.Shape{}, false
+	}
+	most, bounded := whole(m["maxLength"], 1, 1<<20)
+	least, _ := whole(m["minLength"], 0, 1<<20)
+	if p, ok := m["pattern"].(string); ok {
+		if s, ok := x.pattern(p, most, at); ok {
+			return s, true
+		}
+	}
+	if !bounded || most > longestText {
+		most = scaffold.DefaultText
+		if !x.input {
+			most = longestAnswer
+		} else {
+			x.o.Decide("%s: the description bounds it nowhere below %d characters; %d are assumed", at, longestText, most)
+		}
+	}
+	return scaffold.Shape{Kind: scaffold.Text, Max: most, Min: min(least, most)}, true
+}
+
+const (
+	longestText   = 20000 // characters that a first draft lets an agent send
+	longestAnswer = 4000  // characters of a text in an answer that nobody bounds
+	longestWord   = 128   // as results have it
+)
+
+// pattern takes a pattern that a contract may have.
+func (x *shaper) pattern(p string, most int, at string) (scaffold.Shape, bool) {
+	if most == 0 || most > longestText {
+		most = longestWord
+	}
+	s := scaffold.Shape{Kind: scaffold.Word, Pattern: p, Max: max(scaffold.PatternChars(p, most), 1)}
+	if len(validate.LintPattern(p)) == 0 && s.Sound() {
+		if _, ok := s.Sample(); ok {
+			return s, true
+		}
+	}
+	x.o.Decide("%s: its pattern is none that a contract may have; write an anchored one of listed characters", at)
+	return s, false
+}
+
+func (x *shaper) number(m object, at, name string) scaffold.Shape {
+	s := scaffold.Shape{Kind: scaffold.Whole, Low: "0", High: scaffold.DefaultHighNumber}
+	if name == "number" {
+		s.Kind = scaffold.Decimal
+	}
+	if !x.input { // an answer may be larger than what an agent may say
+		s.Low, s.High = "-9007199254740991", "9007199254740991"
+	}
+	low, hasLow := bound(m, "minimum", "exclusiveMinimum")
+	high, hasHigh := bound(m, "maximum", "exclusiveMaximum")
+	if hasLow {
+		s.Low = low
+	}
+	if hasHigh {
+		s.High = high
+	}
+	if validate.Compare(s.Low, s.High) > 0 { // one of the two was assumed
+		s.Low, s.High = min2(low, hasLow, high), max2(high, hasHigh, low)
+	}
+	if x.input && (!hasLow || !hasHigh) {
+		x.o.Decide("%s: the description gives it no %s; from %s to %s is assumed", at, missing(hasLow, hasHigh), s.Low, s.High)
+	}
+	return s
+}
+
+func min2(low json.Number, has bool, other json.Number) json.Number {
+	if has {
+		return low
+	}
+	return other
+}
+
+func max2(high json.Number, has bool, other json.Number) json.Number {
+	if has {
+		return high
+	}
+	return other
+}
+
+func missing(low, high bool) string {
+	switch {
+	case !low && !high:
+		return "bounds"
+	case !low:
+		return "lower bound"
+	}
+	return "upper bound"
+}
+
+// bound reads a bound as both versions write it: in 3.1 the exclusive one is a
+// number, in 3.0 a word beside the other. Its being exclusive is dropped: a
+// draft's example must lie inside, and 1 nearly always does.
+func bound(m object, plain, exclusive string) (json.Number, bool) {
+	if n, ok := m[plain].(json.Number); ok {
+		return n, true
+	}
+	n, ok := m[exclusive].(json.Number)
+	return n, ok
+}
+
+func (x *shaper) list(m object, at string, depth int) (scaffold.Shape, bool) {
+	item, ok := x.shape(m["items"], at+"[]", depth+1)
+	if !ok {
+		return scaffold.Shape{}, false
+	}
+	most, bounded := whole(m["maxItems"], 1, 10000)
+	least, _ := whole(m["minItems"], 0, 10000)
+	if !bounded {
+		most = longestList
+		if x.input {
+			most = scaffold.DefaultItems
+			x.o.Decide("%s: the description bounds the list nowhere; %d elements are assumed", at, most)
+		} else {
+			x.o.Decide("%s: the description bounds the list nowhere; an answer with more than %d elements is refused", at, most)
+		}
+	}
+	return scaffold.Shape{Kind: scaffold.List, Min: min(least, most), Max: most, Items: &item}, true
+}
+
+const longestList = 200
+
+func whole(v any, low, high int) (int, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := n.Int64()
+	if err != nil || i < int64(low) {
+		return 0, false
+	}
+	return int(min(i, int64(high))), true
+}
+
+// object closes an object: its named members and no others.
+func (x *shaper) object(m object, at string, depth int) (scaffold.Shape, bool) {
+	s := scaffold.Shape{Kind: scaffold.Object}
+	props, _ := m["properties"].(object)
+	if len(props) == 0 && m["additionalProperties"] != false {
+		x.o.Leave(at, "the description lets it hold anything; write the members that the task needs")
+		return s, false
+	}
+	if open := m["additionalProperties"]; open != nil && open != false {
+		x.o.Decide("%s: the description lets it hold members of any name; the draft has only the named ones", at)
+	}
+	required, _ := m["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		if x.skips(props[name], name, at) {
+			continue
+		}
+		sub, ok := x.shape(props[name], at+"."+clean(name), depth+1)
+		if !ok {
+			continue // said already
+		}
+		s.Members = append(s.Members, scaffold.Member{Name: name, Required: slices.Contains(required, any(name)), About: x.about(props[name]), Shape: sub})
+	}
+	if len(s.Members) == 0 && len(props) > 0 {
+		x.o.Leave(at, "nothing of it can be taken")
+		return s, false
+	}
+	return s, true
+}
+
+// skips says whether a member is not for this direction, or not for an agent.
+func (x *shaper) skips(v any, name, at string) bool {
+	m, err := x.d.resolve(v)
+	if err == nil && m[map[bool]string{true: "readOnly", false: "writeOnly"}[x.input]] == true {
+		return true
+	}
+	if !x.input {
+		return false
+	}
+	if why := refusedName(name); why != "" {
+		x.o.Leave(at+"."+clean(name), why)
+		return true
+	}
+	return false
+}
+
+// refusedName says why no input may have a name, "" where it may.
+func refusedName(name string) string {
+	if w := actions.ForbiddenInputWord(name); w != "" {
+		return fmt.Sprintf("its name has the word %q: what it would choose belongs to the operator's target", w)
+	}
+	if actions.ForbiddenMember(name) {
+		return "no input is sent under this name: a service may run or follow it"
+	}
+	if !actions.IsInputName(name) {
+		return "its name is no name of an input"
+	}
+	return ""
+}
+
+func (x *shaper) about(v any) string {
+	m, err := x.d.resolve(v)
+	if err != nil {
+		return ""
+	}
+	text, _ := m["description"].(string)
+	return shortLine(text)
+}
+
+var spaces = regexp.MustCompile(`\s+`)
+
+// shortLine is the beginning of a stranger's text; scaffold takes out what steers.
+func shortLine(s string) string {
+	s = strings.TrimSpace(spaces.ReplaceAllString(s[:min(len(s), 4*maxAbout)], " "))
+	if rs := []rune(strings.ToValidUTF8(s, "")); len(rs) > maxAbout {
+		return string(rs[:maxAbout]) + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// clean makes a stranger's name fit a message.
+func clean(name string) string { return short(spaces.ReplaceAllString(name, " ")) }
+
+// firstExample is an example of a schema, a parameter or a media type.
+func firstExample(m object) (any, bool) {
+	if e, ok := m["example"]; ok && e != nil {
+		return e, true
+	}
+	switch list := m["examples"].(type) {
+	case []any:
+		if len(list) > 0 && list[0] != nil {
+			return list[0], true
+		}
+	case object:
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			if e, ok := list[name].(object); ok && e["value"] != nil {
+				return e["value"], true
+			}
+		}
+	}
+	if e, ok := m["default"]; ok && e != nil {
+		return e, true
+	}
+	return nil, false
+}
