@@ -75,28 +75,37 @@ func (a *app) call(ctx context.Context, action string, args []string, f callFlag
 		return err
 	}
 	defer r.agent.Close()
-	var view client.Action
-	err = r.in(ctx, func() error {
-		var err error
-		view, err = r.agent.Action(ctx, action)
-		return err
-	})
+	view, given, err := r.prepare(ctx, action, args, given)
 	if err != nil {
-		return r.unknownAction(ctx, action, err)
-	}
-	if given == nil {
-		s, err := parseSchema(view.InputSchema)
-		if err != nil {
-			return err
-		}
-		if given, err = buildInput(action, s, args); err != nil {
-			return err
-		}
+		return err
 	}
 	if f.requestID != "" {
 		r.tellLastTry(ctx, f.requestID)
 	}
 	return r.perform(ctx, view, client.CallRequest{Input: given, RequestID: requestID(f.requestID)})
+}
+
+// prepare gets the action's view and makes its input of the arguments where it
+// was not given whole.
+func (r *agentRun) prepare(ctx context.Context, action string, args []string, given jsontext.Value) (client.Action, jsontext.Value, error) {
+	var view client.Action
+	err := r.in(ctx, func() error {
+		var err error
+		view, err = r.agent.Action(ctx, action)
+		return err
+	})
+	if err != nil {
+		return view, nil, r.unknownAction(ctx, action, err)
+	}
+	if given != nil {
+		return view, given, nil
+	}
+	s, err := parseSchema(view.InputSchema)
+	if err != nil {
+		return view, nil, err
+	}
+	given, err = buildInput(action, s, args)
+	return view, given, err
 }
 
 // tellLastTry says how the last try of a named call ended, where nothing
@@ -159,25 +168,31 @@ func (r *agentRun) unknownAction(ctx context.Context, action string, err error) 
 	return usage(fmt.Sprintf("there is no action %q for this caller (%s)", action, fault.UnknownAction), hint)
 }
 
-// perform sends the call and follows it as long as --wait allows.
+// perform sends the call, follows it as long as --wait allows and prints how it
+// ended.
 func (r *agentRun) perform(ctx context.Context, view client.Action, req client.CallRequest) error {
-	change := view.Effect != "read"
+	e, err := r.ask(ctx, view, req)
+	if err != nil {
+		return err
+	}
+	return r.show(view.Name, e, view.Effect != "read")
+}
+
+// ask sends the call and follows it as long as --wait allows.
+func (r *agentRun) ask(ctx context.Context, view client.Action, req client.CallRequest) (client.Envelope, error) {
 	var e client.Envelope
 	err := r.in(ctx, func() error {
 		var err error
 		req.Wait = int(min(r.remaining(), client.MaxWait) / time.Second)
 		if e, err = r.agent.Call(ctx, view.Name, req); err != nil {
-			return lostAnswer(err, req.RequestID, change)
+			return lostAnswer(err, req.RequestID, view.Effect != "read")
 		}
 		return sessionRefusal(e)
 	})
 	if err != nil {
-		return err
+		return e, err
 	}
-	if e, err = r.follow(ctx, e, req.RequestID); err != nil {
-		return err
-	}
-	return r.show(view.Name, e, change)
+	return r.follow(ctx, e, req.RequestID)
 }
 
 // sessionRefusal lets the session's codes be treated in one place.
