@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"chatelaine/internal/actions"
@@ -26,9 +27,12 @@ var shipped = []string{
 	"transition_issue", "trigger_incident", "update_message", "update_text_file",
 }
 
+// loaded is the shipped set, read once: no test changes it.
+var loaded = sync.OnceValues(func() (*actions.Set, actions.Problems) { return actions.LoadSet(siteFile, ".") })
+
 func loadShipped(t *testing.T) *actions.Set {
 	t.Helper()
-	set, problems := actions.LoadSet(siteFile, ".")
+	set, problems := loaded()
 	if len(problems) > 0 {
 		var text strings.Builder
 		problems.Render(&text)
