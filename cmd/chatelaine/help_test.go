@@ -219,7 +219,8 @@ have the members of the [HTTP API](http-api.md). ` + "`call`" + ` prints the env
 session waits ` + "`{waiting_for, agent, session_id, pairing_code, authorize}`" + `. A decision prints the
 card, or the thing's id and its new ` + "`state`" + `. ` + "`contract lint`" + ` prints ` + "`{contracts, findings}`" + `, each
 finding with ` + "`file, line, column, rule, severity, message, hint, page`" + `; ` + "`contract test`" + ` prints ` + "`{cases, coverage, mutations}`" + `, each case
-with ` + "`action, fixture, file, line, ok, want, got, layer, diffs`" + `; ` + "`audit verify`" + ` prints the verifier's report. New
+with ` + "`action, fixture, file, line, ok, want, got, layer, diffs`" + `; what ` + "`contract show`" + ` and ` + "`contract diff`" + ` print is in
+[contract review](contract-review.md); ` + "`audit verify`" + ` prints the verifier's report. New
 members may come; none changes its meaning.
 
 ## Environment

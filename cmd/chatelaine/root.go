@@ -13,7 +13,7 @@ const rootLong = `chatelaine calls named actions of a running chatelaine daemon 
 
 An agent asks: call, actions, session start. An operator decides: approvals,
 approve, deny, session authorize, unlock, identity. A contract author and a CI
-job check: contract lint, contract test, audit verify.
+job check: contract lint, contract test, contract diff, audit verify.
 
 Results go to standard output, everything else to standard error. No secret is
 ever taken as an argument or from the environment.`
@@ -162,7 +162,7 @@ func exitCodesTopic() *cobra.Command {
 	for _, e := range exitTable {
 		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.text)
 	}
-	b.WriteString("\naudit verify ends with 0 where the record is whole, 1 where it is not, 2 where it\ncannot be read. audit show ends with 0 where the call was found and all of the record\nwas read, 1 where the call is not there or the record is damaged, 2 where the key or\nthe folder is the wrong one. Only 3 and 5 are reasons to ask again; after 4 look at\nthe remote system first, then use chatelaine calls resolve.\n")
+	b.WriteString("\naudit verify ends with 0 where the record is whole, 1 where it is not, 2 where it\ncannot be read. audit show ends with 0 where the call was found and all of the record\nwas read, 1 where the call is not there or the record is damaged, 2 where the key or\nthe folder is the wrong one. contract diff ends with 0 where every version bump is\nenough, 1 where one is too small or the new edition does not load. Only 3 and 5 are reasons to ask again; after 4 look at\nthe remote system first, then use chatelaine calls resolve.\n")
 	return &cobra.Command{
 		Use:     "exit-codes",
 		Short:   "What the exit codes mean",

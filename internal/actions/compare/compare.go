@@ -10,7 +10,8 @@ import (
 )
 
 // Text is the text of one contract that the loader takes. Refused stands for
-// one that it does not take any more; only an old side has such.
+// one that it does not take any more; only an old side has such, and its Root
+// may be nil.
 type Text struct {
 	File    string
 	Root    *strictyaml.Node
@@ -18,11 +19,13 @@ type Text struct {
 }
 
 // Site is a site file that the loader takes, and the digests of the files that
-// it names: "ca TARGET" and "keys NAME".
+// it names: "ca TARGET" and "keys NAME". Refused stands for one that it does not
+// take any more; only an old side has such.
 type Site struct {
 	File    string
 	Root    *strictyaml.Node
 	Digests map[string]string
+	Refused bool
 }
 
 // Side is one edition: contracts by action, and the site file where there is
@@ -145,9 +148,15 @@ func (d *differ) section(h handler, at string, old, new *strictyaml.Node) {
 	before := len(d.changes)
 	d.told = false
 	h(at, old, new)
-	if len(d.changes) == before && !d.told {
-		d.add("spelling", at, "it is written otherwise and means the same", "", "")
+	if len(d.changes) > before || d.told {
+		return
 	}
+	// A mapping is never another spelling of something that is none.
+	if old != nil && new != nil && (old.Kind == strictyaml.Mapping) != (new.Kind == strictyaml.Mapping) {
+		d.unplaced(at, old, new)
+		return
+	}
+	d.add("spelling", at, "it is written otherwise and means the same", "", "")
 }
 
 // members compares two mappings key by key. A key without a handler is one that

@@ -45,7 +45,7 @@ func (s *schemas) objects(a, b map[string]any, at, path string) {
 		}
 		s.say(what, at+"/additionalProperties", path, "", "")
 	}
-	for _, name := range unionKeys(x, y) {
+	for _, name := range union(x, y) {
 		p, inX := x[name]
 		q, inY := y[name]
 		there := at + "/properties/" + escape(name)

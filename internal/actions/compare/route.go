@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"maps"
 	"slices"
 
 	"chatelaine/internal/actions/strictyaml"
@@ -14,6 +13,7 @@ type oneCase struct {
 	target *strictyaml.Node
 	with   *strictyaml.Node
 	words  string
+	node   *strictyaml.Node // of a case; nil for a fixed route
 }
 
 // routeBy returns the selecting inputs, sorted: their order says nothing.
@@ -27,7 +27,7 @@ func routeBy(route *strictyaml.Node) []string {
 func routeCases(at string, route *strictyaml.Node) map[string]oneCase {
 	out := map[string]oneCase{}
 	if route.Get("by") == nil {
-		out[""] = oneCase{at, route.Get("target"), route.Get("with"), "every call"}
+		out[""] = oneCase{at, route.Get("target"), route.Get("with"), "every call", nil}
 		return out
 	}
 	for i, k := range items(route.Get("cases")) {
@@ -36,7 +36,7 @@ func routeCases(at string, route *strictyaml.Node) map[string]oneCase {
 			key[name] = k.Get(name).Value()
 		}
 		text := string(validate.Canonical(key))
-		out[text] = oneCase{at + "/cases/" + itoa(i), k.Get("target"), k.Get("with"), text}
+		out[text] = oneCase{at + "/cases/" + itoa(i), k.Get("target"), k.Get("with"), text, k}
 	}
 	return out
 }
@@ -87,9 +87,10 @@ func words(route *strictyaml.Node) string {
 }
 
 // routeKeys tells what the route or one of its cases has besides what is
-// compared above.
+// compared elsewhere.
 func (d *differ) routeKeys(at string, old, new *strictyaml.Node) {
-	for _, key := range without(keys(old, new), []string{"by", "list", "cases", "target", "with"}) {
+	known := append([]string{"by", "list", "cases", "target", "with"}, routeBy(d.new.Get("route"))...)
+	for _, key := range without(keys(old, new), known) {
 		if !same(old.Get(key), new.Get(key)) {
 			d.unplaced(at+"/"+escape(key), old.Get(key), new.Get(key))
 		}
@@ -98,9 +99,7 @@ func (d *differ) routeKeys(at string, old, new *strictyaml.Node) {
 
 func (d *differ) routeCases(at string, old, new *strictyaml.Node) {
 	before, after := routeCases(at, old), routeCases(at, new)
-	names := maps.Clone(before)
-	maps.Copy(names, after)
-	for _, key := range slices.Sorted(maps.Keys(names)) {
+	for _, key := range union(before, after) {
 		o, was := before[key]
 		n, is := after[key]
 		switch {
@@ -115,6 +114,7 @@ func (d *differ) routeCases(at string, old, new *strictyaml.Node) {
 			if !same(o.with, n.with) {
 				d.add("route-case-constants", n.at, n.words+" goes with other constants", short(o.with), short(n.with))
 			}
+			d.routeKeys(n.at, o.node, n.node)
 		}
 	}
 }
@@ -183,9 +183,7 @@ func (d *differ) ask(at string, _, _ *strictyaml.Node) {
 // exceptions compares the lint rules that are set aside.
 func (d *differ) exceptions(at string, old, new *strictyaml.Node) {
 	before, after := byRule(old), byRule(new)
-	names := maps.Clone(before)
-	maps.Copy(names, after)
-	for _, rule := range slices.Sorted(maps.Keys(names)) {
+	for _, rule := range union(before, after) {
 		a, b := before[rule], after[rule]
 		switch {
 		case a == nil:

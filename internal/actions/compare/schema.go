@@ -2,7 +2,6 @@ package compare
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -80,7 +79,7 @@ func (s *schemas) compare(old, new any, at, path string) {
 	}
 	move, oldWords, newWords := unmoved, []string{}, []string{}
 	described := false
-	for _, key := range unionKeys(a, b) {
+	for _, key := range union(a, b) {
 		x, hasX := a[key]
 		y, hasY := b[key]
 		if hasX == hasY && validate.Equal(x, y) || slices.Contains(nested, key) {
@@ -104,12 +103,6 @@ func (s *schemas) compare(old, new any, at, path string) {
 	}
 	s.objects(a, b, at, path)
 	s.elements(a, b, at, path)
-}
-
-func unionKeys(a, b map[string]any) []string {
-	names := maps.Clone(a)
-	maps.Copy(names, b)
-	return slices.Sorted(maps.Keys(names))
 }
 
 func keyWords(key string, v any, there bool) string {

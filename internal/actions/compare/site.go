@@ -11,6 +11,9 @@ import (
 // sites compares two site files. It has no version, so nothing here needs a
 // bump; what loosens is called out all the same.
 func sites(old, new Site) []Change {
+	if old.Refused {
+		return []Change{newChange("old-refused", "", "the old site file does not load any more, so nothing can be compared", "", "")}
+	}
 	d := &siteDiffer{differ: differ{old: old.Root, new: new.Root}, before: old.Digests, after: new.Digests}
 	d.members("", old.Root, new.Root, map[string]handler{
 		"targets":    d.each(d.target),

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -41,7 +42,7 @@ func needed(old string, changes []Change) Bump {
 			need = max(need, Patch)
 		}
 	}
-	if core, _ := parts(old); core[0] == 0 && need > Patch {
+	if core, _ := parts(old); isVersion(old) && core[0] == 0 && need > Patch {
 		need--
 	}
 	return need
@@ -50,6 +51,9 @@ func needed(old string, changes []Change) Bump {
 // made is the bump between two versions. A pre-release promises nothing yet:
 // from one of them any step forward is enough.
 func made(old, new string) Bump {
+	if !isVersion(old) {
+		return NoBump // of an edition that does not load
+	}
 	if order(new, old) < 0 {
 		return Backward
 	}
@@ -68,6 +72,11 @@ func made(old, new string) Bump {
 
 // enough says whether a bump covers what is needed.
 func enough(need, made Bump) bool { return made != Backward && made >= need }
+
+var threeNumbers = regexp.MustCompile(`^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-+]|$)`)
+
+// isVersion says whether a text begins like a semantic version.
+func isVersion(v string) bool { return threeNumbers.MatchString(v) }
 
 // parts splits a semantic version; the loader has checked its shape.
 func parts(v string) (core [3]int, pre string) {
