@@ -190,7 +190,7 @@ func effective(t *testing.T, file string) map[string]string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "../cmd/chatelained", "config", "--config", dir, "--state", dir, "--runtime", dir)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", "../cmd/chatelained", "config", "--config", dir, "--state", dir, "--runtime", dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("chatelained config: %v\n%s", err, out)

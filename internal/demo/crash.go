@@ -15,7 +15,7 @@ const (
 	crashVersion = "2.15.0"
 	// sendLimit is how long a call may take until it arrives at the release
 	// service.
-	sendLimit = 10 * time.Second
+	sendLimit = time.Minute
 )
 
 // crash kills the daemon when a deployment was sent and not answered, and asks

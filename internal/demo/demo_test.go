@@ -32,7 +32,8 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for program, pkg := range map[string]string{"chatelaine": "cmd/chatelaine", "chatelained": "cmd/chatelained", "demo": "internal/demo/cmd"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, program), "chatelaine/"+pkg)
+		// Without the stamp of the checkout, which git may refuse to read.
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, program), "chatelaine/"+pkg)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return dir, fmt.Errorf("build: %w\n%s", err, out)
 		}

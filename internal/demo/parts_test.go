@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chatelaine/internal/testkit"
 )
 
 // frameOf is a frame of the record's format with a body of zeros.
@@ -122,7 +124,7 @@ func TestTapKeepsWhatTheAgentReceives(t *testing.T) {
 	go func() { tap.close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Fatal("an open connection keeps the tap from closing")
 	}
 }

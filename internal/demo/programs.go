@@ -18,9 +18,9 @@ import (
 const (
 	// startLimit is how long the daemon may take until it answers. It needs a
 	// tenth of a second; machines that are busy need more.
-	startLimit = 20 * time.Second
+	startLimit = time.Minute
 	// stopLimit is how long it may take to end by itself; no call runs then.
-	stopLimit = 10 * time.Second
+	stopLimit = time.Minute
 	// lookEvery is the pause between two looks at something that is about to
 	// happen.
 	lookEvery = 10 * time.Millisecond

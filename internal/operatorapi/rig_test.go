@@ -25,6 +25,7 @@ import (
 	"chatelaine/internal/gateway"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/sessions"
+	"chatelaine/internal/testkit"
 )
 
 // rig is the operator's side over real rooms: gateway, ledger, sessions, desk
@@ -344,7 +345,7 @@ func (r *rig) snapshot() string {
 // waits for takes a moment.
 func (r *rig) decided(decision string) auditlog.Event {
 	r.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		for all := r.log.Recent(); len(all) > 0; all = all[:len(all)-1] {
 			if e := all[len(all)-1]; e.Decision == decision {
 				return e

@@ -11,7 +11,7 @@ import (
 )
 
 func client(ca *CA) *http.Client {
-	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+	return &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}}}
 }
 

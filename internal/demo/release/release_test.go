@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chatelaine/internal/testkit"
 )
 
 const (
@@ -34,7 +36,7 @@ type reply struct {
 // ask sends one request over real TLS. header has "Name: value" lines.
 func ask(t *testing.T, s *Service, method, path, body string, header ...string) reply {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "https://"+s.Address()+path, strings.NewReader(body))
 	if err != nil {
@@ -181,11 +183,7 @@ func TestSilentNeverAnswersAndCloses(t *testing.T) {
 		}
 		ended <- err
 	}()
-	for end := time.Now().Add(10 * time.Second); len(s.Received()) == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nothing arrived")
-		}
-	}
+	testkit.Until(t, "the request", func() bool { return len(s.Received()) > 0 })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
