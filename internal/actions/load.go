@@ -3,8 +3,10 @@ package actions
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"chatelaine/internal/actions/strictyaml"
 )
@@ -36,9 +38,7 @@ func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error(), Hint: "name the folder that holds the contract folders"})
 		return set, problems.Sort()
 	}
-	for _, dir := range dirs {
-		d := readContract(dir)
-		d.bind(s)
+	for _, d := range readAll(dirs, s) {
 		if ps := d.f.Problems(); len(ps) > 0 {
 			problems = append(problems, ps...)
 			continue
@@ -49,6 +49,24 @@ func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 		set.seal(s)
 	}
 	return set, problems.Sort()
+}
+
+// readAll reads the contracts, as many at once as there are processors; none of
+// them changes the site that all of them are held against.
+func readAll(dirs []string, s *site) []*draft {
+	out := make([]*draft, len(dirs))
+	var readers sync.WaitGroup
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, dir := range dirs {
+		places <- struct{}{}
+		readers.Go(func() {
+			out[i] = readContract(dir)
+			out[i].bind(s)
+			<-places
+		})
+	}
+	readers.Wait()
+	return out
 }
 
 // contractDirs lists the contract folders: every folder but hidden ones. Other
