@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -282,22 +283,45 @@ func (d *daemon) latched(err error) {
 // Load reads contracts and targets, whole or not at all, and puts nothing in
 // force: a person looks at what it would change and proves over that.
 func (d *daemon) Load() (operatorapi.Loaded, error) {
-	set, problems := actions.LoadSet(d.places.SiteFile(), d.places.Contracts())
+	set, problems := loadSet(d.places)
 	if len(problems) > 0 {
-		texts := make([]string, 0, len(problems))
-		for _, p := range problems {
+		texts := make([]string, 0, min(len(problems), mistakesTold+1))
+		for _, p := range problems[:min(len(problems), mistakesTold)] {
 			texts = append(texts, p.Error())
+		}
+		if more := len(problems) - mistakesTold; more > 0 {
+			texts = append(texts, fmt.Sprintf("and %d more", more))
 		}
 		if d.mistaken(texts) { // who only asks again does not fill the log
 			d.gateway.ReloadFailed(texts)
 		}
-		return operatorapi.Loaded{}, refuseInput("", "%s; the old set stays in force\n%s", mistakes(len(problems)), problems.Error())
+		return operatorapi.Loaded{}, refuseInput("", "%s; the old set stays in force\n%s", mistakes(len(problems)), strings.Join(texts, "\n"))
 	}
 	d.mistaken(nil)
 	return operatorapi.Loaded{
 		Change: d.gateway.Compare(set),
 		Accept: func(ctx context.Context, by string) error { return d.accept(ctx, set, by) },
 	}, nil
+}
+
+// mistakesTold bounds what one broken file puts into an answer and into status:
+// more than a person mends before the next try.
+const mistakesTold = 100
+
+// loadSet reads the set of a running daemon.
+func loadSet(pl client.Places) (*actions.Set, actions.Problems) {
+	return guarded(pl.Config, func() (*actions.Set, actions.Problems) { return actions.LoadSet(pl.SiteFile(), pl.Contracts()) })
+}
+
+// guarded makes a panic of ours over a file a mistake like any other: no file
+// takes a running daemon down.
+func guarded(dir string, load func() (*actions.Set, actions.Problems)) (set *actions.Set, problems actions.Problems) {
+	defer func() {
+		if v := recover(); v != nil {
+			set, problems = nil, actions.Problems{{File: dir, Message: fmt.Sprintf("the loader failed over these files (%T); this is a fault of the daemon, please report it", v)}}
+		}
+	}()
+	return load()
 }
 
 // mistaken keeps what is wrong with the files for `status`, and says whether it is
