@@ -26,7 +26,8 @@ type Recording struct {
 	Sent    time.Time // when its request was first sent
 	Ended   time.Time // when its last answer was read
 	Answers []RecordedAnswer
-	Code    string // how the call ended, "" for success
+	Code    string   // how the call ended, "" for success
+	Keep    []string // names of members whose values a person says may stay
 }
 
 // RecordedAnswer is one answer of a call, in the order in which they came.
@@ -72,6 +73,12 @@ func Record(ctx context.Context, o Options, rec Recording) (Recorded, error) {
 	if err != nil {
 		return Recorded{}, err
 	}
+	// The record's numbers are of its own reader's kind.
+	input, _, err := plain(rec.Input)
+	if err != nil {
+		return Recorded{}, fmt.Errorf("the input of the call: %w", err)
+	}
+	rec.Input, _ = input.(map[string]any)
 	s := scribe{outline: out, contract: c, rec: rec, dropped: map[string]bool{}}
 	s.redactor = redact.New(redact.Options{Known: knownOf(rec.Input), Keep: s.isWord})
 	fx := s.fixture()
@@ -136,11 +143,14 @@ type scribe struct {
 	dropped  map[string]bool
 }
 
-// isWord says that a row's expect lists the value at its place: it is a word of
-// the contract.
+// isWord says that a value stays: a person said so of its member, or a row's
+// expect lists it at its place, so that it is a word of the contract.
 func (s *scribe) isWord(path []string, v any) bool {
 	if typeName(v) == "object" || typeName(v) == "array" {
 		return false
+	}
+	if len(path) > 0 && slices.Contains(s.rec.Keep, path[len(path)-1]) {
+		return true
 	}
 	for _, name := range s.outline.order {
 		place := saidOf(s.outline.rows[name].expect, path)
