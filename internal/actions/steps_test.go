@@ -490,3 +490,26 @@ func TestTookEffectNeedsAMarkThatWasSent(t *testing.T) {
 		t.Error("the key that the daemon writes into the body marks the thing")
 	}
 }
+
+// A plan with the largest answers comes back too.
+func TestThawOfALargePlan(t *testing.T) {
+	deep := any("x")
+	for range validate.AnswerLimits().Depth - 1 {
+		deep = []any{deep}
+	}
+	wide := make([]any, validate.AnswerLimits().Nodes-10)
+	for i := range wide {
+		wide[i] = "\x01"
+	}
+	set, c := mustLoad(t, stepsSite, stepsContract(t))
+	app, head := copied(appAnswer), copied(headAnswer)
+	app["wide"], app["deep"], head["wide"] = wide, deep, wide
+	head["long"] = strings.Repeat("\x01", 900<<10)
+	p, err := begin(t, set, c, stepsInput).With(app).With(head).Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Thaw(set, p.Canonical()); err != nil || again.Digest() != p.Digest() {
+		t.Error(err)
+	}
+}

@@ -9,11 +9,15 @@ import (
 	"chatelaine/internal/validate"
 )
 
-// thawLimits fit every plan that Freeze can make: the body, at most maxBody
-// bytes, stands in it as one text, where each byte may need six.
+// thawLimits fit every plan that Freeze can make: the request's body and the
+// captured values of every lookup's answer stand in it, each with texts in which
+// one byte may need six, and those of a lookup lie deeper than in its answer.
+// The bytes are our own.
 func thawLimits() validate.Limits {
+	const parts, deeper = 2 * (maxLookups + 1), 8
 	l := validate.AnswerLimits()
-	l.Bytes, l.StringBytes = 8*maxBody, maxBody
+	l.Bytes, l.StringBytes = 6*parts*maxBody, 6*maxBody
+	l.Depth, l.Nodes = l.Depth+deeper, parts*l.Nodes
 	return l
 }
 
