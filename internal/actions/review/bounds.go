@@ -170,12 +170,26 @@ func textWords(n *strictyaml.Node) string {
 		return "text of format " + f.Text + and(length)
 	}
 	if p := n.Get("pattern"); p != nil {
-		return "matches " + p.Text + and(length)
+		return "matches " + patternText(p.Text) + and(length)
 	}
 	if length == "" {
 		return "free text without a bound"
 	}
 	return "free text, " + length
+}
+
+// patternText writes what is not ASCII in a pattern as its escape: letters that
+// look alike, and ends of ranges that nobody can see, are told apart.
+func patternText(p string) string {
+	var b strings.Builder
+	for _, r := range p {
+		if r < 0x20 || r > 0x7e {
+			fmt.Fprintf(&b, `\x{%x}`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func and(s string) string {

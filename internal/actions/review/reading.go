@@ -172,7 +172,7 @@ func conversion(n *strictyaml.Node, m strictyaml.Member) string {
 	case "prefix":
 		return quote(m.Value.Text) + " put in front"
 	case "matches":
-		return "must match " + m.Value.Text
+		return "must match " + patternText(m.Value.Text)
 	case "time":
 		return "time from " + m.Value.Text
 	case "null":

@@ -40,8 +40,12 @@ func (p Place) Sent() bool {
 // String gives the place in words, the step's name left out for the request.
 func (p Place) String() string {
 	out := p.Part
-	if p.Step != "" && p.Step != "request" {
+	switch p.Step {
+	case "", "request":
+	case "poll", "reconcile":
 		out = p.Step + " " + out
+	default:
+		out = "lookup " + p.Step + " " + out
 	}
 	if p.At != "" {
 		out += " " + p.At

@@ -28,6 +28,7 @@ func TestBoundsInWords(t *testing.T) {
 		{`{type: string, minLength: 2}`, "free text, at least 2 characters"},
 		{`{type: string}`, "free text without a bound"},
 		{`{type: string, pattern: '^[a-z]{3}$', minLength: 3, maxLength: 3}`, "matches ^[a-z]{3}$, 3 characters"},
+		{`{type: string, pattern: "^[a\u00e9\u202e-\uffff]$"}`, `matches ^[a\x{e9}\x{202e}-\x{ffff}]$`},
 		{`{type: string, format: date-time, maxLength: 35}`, "a time (RFC 3339)"},
 		{`{type: string, format: ipv4}`, "text of format ipv4"},
 		{`{type: integer, minimum: 1, maximum: 9}`, "whole number 1 to 9"},
@@ -158,8 +159,8 @@ func TestUsesFindsEveryPlace(t *testing.T) {
 	got := Uses(parse(t, manySteps))
 	want := map[string]string{
 		"a": "chooses the target; body /text; poll reads the answer; sentence; check",
-		"b": "head path",
-		"c": "tail query q",
+		"b": "lookup head path",
+		"c": "lookup tail query q",
 		"d": "body /list/0",
 		"e": "body /list/1; sentence",
 		"f": "body /rows; body /rows/n; card What",
