@@ -131,6 +131,9 @@ func (a *app) showCall(ctx context.Context, op *client.Operator, id string, asJS
 	if details && len(flatRows("", x.More)) == 0 {
 		a.note("there are no details: this daemon has not run the call itself")
 	}
+	if x.State == "reconciling" {
+		a.note("whether it took effect is being looked up; a person who knows can say so: chatelaine calls resolve %s --happened or --did-not", printable(x.RequestID))
+	}
 	if x.State == "unresolved" {
 		a.note("it may or may not have happened; look at the remote system, then: chatelaine calls resolve %s --happened or --did-not", printable(x.RequestID))
 	}

@@ -148,7 +148,10 @@ func (d *fakeDaemon) callRoutes(m *http.ServeMux) {
 			reply(w, 200, one)
 			return
 		}
-		more := obj{"detail": obj{"input": obj{"service": "api"}, "target": "deploy-prod", "rejection": obj{"layer": "schema", "message": "extra member"}}}
+		more := obj{"detail": obj{"input": obj{"service": "api"}, "target": "deploy-prod", "rejection": obj{"layer": "schema", "message": "extra member"}, "steps": []obj{
+			{"step": "head", "sends": 1, "endpoint": "GET https://deploy.example:443/heads/api", "upstream_status": 200, "status": "IN_PROGRESS"},
+			{"step": "request", "sends": 2, "endpoint": "POST https://deploy.example:443/jobs\u202e", "status": "INVALID_RESPONSE", "rule": "schema/required"},
+		}}}
 		for k, v := range one {
 			more[k] = v
 		}
