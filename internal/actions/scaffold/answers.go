@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -37,7 +38,7 @@ func FromAnswers(a Answers) (*Outline, []string) {
 	}
 	o.Path = o.putInPath(a.Path)
 	o.placeInputs()
-	o.answered()
+	wrong = append(wrong, o.answered()...)
 	if wrong = append(wrong, o.Complete()...); len(wrong) > 0 {
 		return nil, wrong
 	}
@@ -95,7 +96,7 @@ func (o *Outline) placeInputs() {
 }
 
 // answered makes the whole answer of the outputs' places.
-func (o *Outline) answered() {
+func (o *Outline) answered() (wrong []string) {
 	o.Status = map[string]int{"POST": 201}[o.Method]
 	if o.Status == 0 {
 		o.Status = 200
@@ -105,18 +106,24 @@ func (o *Outline) answered() {
 		if o.Status = 204; o.Method == "GET" {
 			o.Status = 200
 		}
-		return
+		return nil
 	}
 	o.Answer = Shape{Kind: Object}
 	for _, x := range all {
 		tokens := strings.Split(x.Pointer[1:], "/")
 		grow := &o.Answer
+		clash := slices.ContainsFunc(all, func(y Output) bool { return strings.HasPrefix(y.Pointer, x.Pointer+"/") })
+		if clash {
+			wrong = append(wrong, fmt.Sprintf("%s is both a value and an object", x.Pointer))
+			continue
+		}
 		for i, t := range tokens {
 			t = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
 			leaf := i == len(tokens)-1
 			grow = grow.member(t, leaf, x)
 		}
 	}
+	return wrong
 }
 
 // member finds or adds a member of an object.
@@ -174,6 +181,13 @@ func (o *Outline) finish() {
 			if in.Name == x.Name && !sameKind(in, x) {
 				o.Outputs[i].Name = "answered_" + x.Name
 				o.Decide("result.%s: it has the name of an input and is not compared with it; say whether it should be", o.Outputs[i].Name)
+			}
+		}
+	}
+	for _, x := range o.Outputs {
+		for _, e := range x.Each {
+			if slices.ContainsFunc(o.Inputs, func(in Input) bool { return in.Name == e.Name }) {
+				o.Decide("result.%s[].%s: it has the name of an input; say with when or a check that each element is about what was asked", x.Name, e.Name)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (o *Outline) approval(w *writer) {
 	if o.Effect == "read" {
 		return
 	}
-	sentence := strings.TrimRight(braceless.ReplaceAllString(o.Summary, " "), ". ")
+	sentence := strings.TrimRight(oneLine(braceless.ReplaceAllString(o.Summary, " "), maxSentence), ". ")
 	said := map[string]bool{}
 	for _, in := range o.Inputs {
 		more := fmt.Sprintf("%s %s {input.%s}", separator(len(said)), in.Name, in.Name)

@@ -49,7 +49,7 @@ func (o *Outline) examples() (input map[string]any, body any) {
 	}
 	body = o.Example
 	if body == nil || !o.Answer.fits(body, forAnswer) {
-		body, _ = o.Answer.Sample()
+		body, _ = o.Answer.sample(forAnswer)
 	}
 	body = deepCopy(body)
 	for _, name := range o.bound() {
@@ -256,7 +256,7 @@ func (o *Outline) render(f fixture) string {
 	w := &writer{}
 	w.line("name: %s", quoted(f.name))
 	w.line("input: %s", o.inputFlow(f.input))
-	w.line("now: %s", sampleMoment)
+	w.line("now: %s", inputSamples.moment)
 	if o.IdempotencyHeader != "" {
 		w.line("idempotency_key: %s", fixtureKey)
 	}

@@ -9,31 +9,45 @@ import (
 	"chatelaine/internal/validate"
 )
 
-// sampleMoment and the like are values of fixtures. They lie in the past, so
-// that nothing depends on the day on which a fixture is played.
-const (
-	sampleMoment = "2026-01-05T10:00:00Z"
-	sampleDay    = "2026-01-05"
-	sampleUUID   = "6f1c2e9a-4b7d-4c3e-9a50-1d2f3a4b5c6d"
-	sampleText   = "An example text"
-	sampleWord   = "example-1"
+// samples are values of fixtures. They lie in the past, so that nothing depends
+// on the day on which a fixture is played. Those of an answer are others than
+// those of an input: nothing is taken for the other by accident.
+type samples struct{ moment, day, uuid, text, word, number string }
+
+var (
+	inputSamples = samples{
+		"2026-01-05T10:00:00Z", "2026-01-05", "6f1c2e9a-4b7d-4c3e-9a50-1d2f3a4b5c6d", "An example text", "example-1", "1",
+	}
+	answerSamples = samples{
+		"2026-01-05T10:00:02Z", "2026-01-06", "0b9d7c44-2f1e-4f7a-8c35-5a6b7c8d9e0f", "A text of the answer", "answer-2", "2",
+	}
 )
 
-// Sample gives a value of the shape: its example where that fits, else one made
-// up. A value that fits could not be found where ok is false.
-func (s Shape) Sample() (v any, ok bool) {
-	if s.Example != nil && s.fits(s.Example, forInput) {
-		return s.Example, true
+func samplesFor(u use) samples {
+	if u == forAnswer {
+		return answerSamples
 	}
-	v = s.made()
-	return v, s.fits(v, forInput)
+	return inputSamples
 }
 
-func (s Shape) made() any {
+// Sample gives a value of the shape for an input: its example where that fits,
+// else one made up. A value that fits could not be found where ok is false.
+func (s Shape) Sample() (v any, ok bool) { return s.sample(forInput) }
+
+func (s Shape) sample(u use) (v any, ok bool) {
+	if s.Example != nil && s.fits(s.Example, u) {
+		return s.Example, true
+	}
+	v = s.made(u)
+	return v, s.fits(v, u)
+}
+
+func (s Shape) made(u use) any {
+	from := samplesFor(u)
 	switch s.Kind {
 	case Word:
-		if s.Pattern == WordPattern(s.Max) && s.Max >= len(sampleWord) {
-			return sampleWord
+		if s.Pattern == WordPattern(s.Max) && s.Max >= len(from.word) {
+			return from.word
 		}
 		return fromPattern(s.Pattern)
 	case Choice:
@@ -41,46 +55,45 @@ func (s Shape) made() any {
 			return s.Values[0]
 		}
 	case Whole, Decimal:
-		return s.someNumber()
+		return s.someNumber(json.Number(from.number))
 	case YesNo:
 		return true
 	case Moment:
-		return sampleMoment
+		return from.moment
 	case Day:
-		return sampleDay
+		return from.day
 	case UUID:
-		return sampleUUID
+		return from.uuid
 	case List:
-		item, _ := s.Items.Sample()
+		item, _ := s.Items.sample(u)
 		out := make([]any, min(max(s.Min, 1), s.Max))
 		for i := range out {
 			out[i] = item
 		}
 		return out
 	case Object:
-		return sampleObject(s.Members)
+		return sampleObject(s.Members, u)
 	}
-	return cut(strings.Repeat(sampleText, 1+s.Min/len(sampleText)), s.Max)
+	return cut(strings.Repeat(from.text, 1+s.Min/len(from.text)), s.Max)
 }
 
 func cut(s string, most int) string { return s[:min(len(s), max(most, 0))] }
 
-// someNumber is 1 where that lies between the bounds.
-func (s Shape) someNumber() any {
-	one := json.Number("1")
+// someNumber is the wanted one where that lies between the bounds.
+func (s Shape) someNumber(want json.Number) any {
 	switch {
-	case validate.Compare(s.Low, one) > 0:
+	case validate.Compare(s.Low, want) > 0:
 		return s.Low
-	case validate.Compare(s.High, one) < 0:
+	case validate.Compare(s.High, want) < 0:
 		return s.High
 	}
-	return one
+	return want
 }
 
-func sampleObject(members []Member) any {
+func sampleObject(members []Member, u use) any {
 	out := map[string]any{}
 	for _, m := range members {
-		if v, ok := m.Shape.Sample(); ok || m.Required {
+		if v, ok := m.Shape.sample(u); ok || m.Required {
 			out[m.Name] = v
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	"chatelaine/internal/validate"
 )
@@ -62,7 +63,17 @@ func quoted(s string) string {
 		return "'" + s + "'"
 	}
 	// JSON's escapes are YAML's too.
-	return string(validate.Canonical(strings.ToValidUTF8(s, "\ufffd")))
+	var b strings.Builder
+	for _, r := range string(validate.Canonical(strings.ToValidUTF8(s, "\ufffd"))) {
+		if !steers(r) || r == unicode.ReplacementChar {
+			b.WriteRune(r)
+			continue
+		}
+		for _, u := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, u)
+		}
+	}
+	return b.String()
 }
 
 // steers says whether a character would move a line or its reader.

@@ -95,6 +95,16 @@ func plays(t *testing.T, o *scaffold.Outline) {
 			t.Errorf("%s: %+v\n%s\n%s", c.File, c, b, text)
 		}
 	}
+	for _, m := range rep.Mutations {
+		for _, h := range m.Holes {
+			if !slices.ContainsFunc(o.Decisions, func(d string) bool { return strings.Contains(d, "each element is about what was asked") }) {
+				t.Errorf("a hole: %+v\n%s", h, text)
+			}
+		}
+	}
+	for _, c := range rep.Coverage {
+		t.Logf("%+v", c)
+	}
 	kinds := map[string]bool{}
 	for _, c := range rep.Cases {
 		kind, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(c.File), ".yaml"), "-")
@@ -188,8 +198,9 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 				t.Errorf("%s: the decisions have nothing like %q:\n%s", c.operation, want, strings.Join(o.Decisions, "\n"))
 			}
 		}
+		text := o.Files()["contract.yaml"]
 		for _, l := range append(slices.Clone(o.LeftOut), o.Decisions...) {
-			if text := o.Files()["contract.yaml"]; !strings.Contains(text, l) {
+			if !strings.Contains(text, l) {
 				t.Errorf("%s: the contract's comments do not say %q", c.operation, l)
 			}
 		}
