@@ -70,9 +70,9 @@ func stateColour(state string) string {
 	switch state {
 	case "open", "authorised", "approved", "writing", "listening", "serving", "up", "stored", "ok", "spent":
 		return good
-	case "pending", "waiting", "claimed", "armed", "sent", "proving", "missing":
+	case "pending", "waiting", "claimed", "looking", "armed", "sent", "proving", "polling", "missing":
 		return warn
-	case "sealed", "locked", "latched", "unresolved", "denied", "revoked", "suspended", "damaged", "destroy":
+	case "sealed", "locked", "latched", "unresolved", "reconciling", "denied", "revoked", "suspended", "damaged", "destroy":
 		return bad
 	}
 	return plain
