@@ -105,7 +105,7 @@ func (g *gitTree) open(ctx context.Context) error {
 // nothing fetched, a bounded answer.
 func (g *gitTree) git(ctx context.Context, in []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-replace-objects", "--literal-pathspecs", "-C", g.dir}, args...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(gitEnvironment(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
 	cmd.Stdin = bytes.NewReader(in)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -126,6 +126,15 @@ func (g *gitTree) git(ctx context.Context, in []byte, args ...string) ([]byte, e
 		return nil, readErr
 	}
 	return out, err
+}
+
+// gitEnvironment is ours without what a hook of git sets: it would bind every
+// call to the hook's repository, in words that hold in the hook's folder only.
+func gitEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}, name)
+	})
 }
 
 // list reads the names of the files under a path.

@@ -143,6 +143,7 @@ var edits = []edit{
 	{"one code for all", "{at: /error, map: {busy: PAGE_BUSY}}", "PAGE_BUSY", "failure-changed", "bcc", yes, Major, Major},
 	{"nothing was done", "{status: 503, media: none, failure: UPSTREAM_UNAVAILABLE, not_done: true}", "{status: 503, media: none, failure: UPSTREAM_UNAVAILABLE}", "not-done-removed", "cc-", nay, Minor, Major},
 	{"row more", "poll:\n", "    - {status: 410, media: none, failure: NOT_FOUND}\npoll:\n", "row-added", "ccc", yes, Minor, Major},
+	{"row over a built-in one", "poll:\n", "    - {status: 404, media: none, failure: PAGE_BUSY}\npoll:\n", "row-added-over", "ccc", yes, Minor, Major},
 	{"row beside", "poll:\n", "    - {status: 202, when: {exists: /done}, failure: NOT_FOUND}\npoll:\n", "row-added-beside", "ccb", yes, Major, Major},
 	{"success for failure", "failure: UPSTREAM_UNAVAILABLE, not_done: true", "success: {id: {const: x}}, not_done: true", "row-end-changed pick-added", "bbb", yes, Major, Major},
 	{"result more", "    seen_at:", "    size: {type: integer, minimum: 0, maximum: 9}\n    seen_at:", "result-added", "cc-", yes, Minor, Major},

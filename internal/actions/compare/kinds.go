@@ -147,7 +147,11 @@ var rowRules = []pair{
 	{"row-added", "row-removed", Rule{co, co, co, loosens, ""}, Rule{no, co, br, false, ""}},
 	// An answer that matched two rows was refused; with one of them gone it is not.
 	{"row-added-beside", "row-removed-beside", Rule{co, co, br, loosens, ""}, Rule{no, co, br, loosens, ""}},
-	{"row-status-added", "row-status-removed", Rule{no, co, co, loosens, ""}, Rule{no, co, br, false, ""}},
+	// A built-in row stands below: it takes the answer over, perhaps with a code
+	// after which the call is sent again.
+	{"row-added-over", "row-removed-over", Rule{co, co, co, loosens, ""}, Rule{co, co, br, loosens, ""}},
+	// Another row of the status may now be the only one that matches.
+	{"row-status-added", "row-status-removed", Rule{no, co, co, loosens, ""}, Rule{no, co, br, loosens, ""}},
 	both("row-media", Rule{no, co, br, loosens, ""}),
 	{"row-when-added", "row-when-removed", Rule{no, co, br, loosens, ""}, Rule{no, co, co, loosens, ""}},
 	both("row-when-changed", Rule{no, co, br, loosens, ""}),

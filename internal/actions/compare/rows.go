@@ -19,25 +19,29 @@ func (d *differ) outcomes(at string, old, new *strictyaml.Node) {
 		d.section(d.row, at+"/"+itoa(p[1]), before[p[0]], after[p[1]])
 	}
 	for _, i := range gone {
-		kind := "row-removed"
-		if beside(before[i], after) {
-			kind = "row-removed-beside"
-		}
-		d.add(kind, at+"/"+itoa(i), "an answer is not known any more: "+review.RowWords(before[i]), cut(review.RowWords(before[i])), "")
+		d.add("row-removed"+standing(before[i], after), at+"/"+itoa(i), "an answer is not known any more: "+review.RowWords(before[i]), cut(review.RowWords(before[i])), "")
 		d.changes[len(d.changes)-1].Line = 0
 	}
 	for _, i := range come {
-		kind := "row-added"
-		if beside(after[i], before) {
-			kind = "row-added-beside"
-		}
-		d.add(kind, at+"/"+itoa(i), "an answer is known too: "+review.RowWords(after[i]), "", cut(review.RowWords(after[i])))
+		d.add("row-added"+standing(after[i], before), at+"/"+itoa(i), "an answer is known too: "+review.RowWords(after[i]), "", cut(review.RowWords(after[i])))
 	}
 }
 
-// beside says whether another row knows one of the row's statuses.
-func beside(row *strictyaml.Node, others []*strictyaml.Node) bool {
-	return slices.ContainsFunc(others, func(o *strictyaml.Node) bool { return overlap(row, o) })
+// standing says what stands with a row that came or went, as the end of a kind:
+// other rows of its status, a built-in row, or nothing.
+func standing(row *strictyaml.Node, others []*strictyaml.Node) string {
+	switch {
+	case slices.ContainsFunc(others, func(o *strictyaml.Node) bool { return overlap(row, o) }):
+		return "-beside"
+	case slices.ContainsFunc(statuses(row), builtIn):
+		return "-over"
+	}
+	return ""
+}
+
+// builtIn says whether a status has a built-in row.
+func builtIn(status string) bool {
+	return slices.Contains([]string{"401", "403", "404", "408", "429"}, status) || len(status) == 3 && status[0] == '5'
 }
 
 func statuses(row *strictyaml.Node) []string {

@@ -61,11 +61,16 @@ func items(n *strictyaml.Node) []*strictyaml.Node {
 	return []*strictyaml.Node{n}
 }
 
-// list writes the elements as text, in their order.
+// list writes the elements as text, in their order and in full: they are
+// compared.
 func list(n *strictyaml.Node) []string {
 	var out []string
 	for _, it := range items(n) {
-		out = append(out, short(it))
+		if it.Kind == strictyaml.String {
+			out = append(out, it.Text)
+			continue
+		}
+		out = append(out, string(validate.Canonical(it.Value())))
 	}
 	return out
 }
