@@ -15,7 +15,7 @@ func (a *app) contractCmd() *cobra.Command {
 		`A contract is a folder with contract.yaml and fixtures. lint and test need no
 daemon, so that CI can run them; list asks the daemon what it has loaded.`,
 		"  chatelaine contract lint --contracts contracts --site contracts/targets.yaml\n  chatelaine contract test deploy_release",
-		a.contractLintCmd(), a.contractTestCmd(), a.contractRecordCmd(), a.contractListCmd(), a.contractShowCmd(), a.contractDiffCmd(), a.contractSchemaCmd())
+		a.contractLintCmd(), a.contractTestCmd(), a.contractRecordCmd(), a.contractListCmd(), a.contractShowCmd(), a.contractDiffCmd(), a.contractSchemaCmd(), a.contractNewCmd())
 }
 
 // contractFiles are where the contracts and the site file are.

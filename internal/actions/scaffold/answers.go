@@ -16,7 +16,7 @@ type Answers struct {
 // FromAnswers makes an outline, or says everything that is wrong.
 func FromAnswers(a Answers) (*Outline, []string) {
 	o := &Outline{
-		Action: a.Action, Effect: a.Effect, Service: a.Service, Method: strings.ToUpper(a.Method),
+		Action: a.Action, Effect: strings.ToLower(a.Effect), Service: a.Service, Method: strings.ToUpper(a.Method),
 		Summary: a.Summary, Owner: a.Owner, URL: a.URL, Identity: Identity{Kind: "bearer"},
 	}
 	var wrong []string
