@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,7 +132,10 @@ const jobInput = `{"key":"build"}`
 
 // said answers each step in its own way, its replies one after the other, the last
 // one again and again.
-type said struct{ head, post, run, job []reply }
+type said struct {
+	head, post, run, job []reply
+	mu                   sync.Mutex
+}
 
 func (s *said) script() func(method, path, body string) reply {
 	next := func(all *[]reply) reply {
@@ -145,6 +149,8 @@ func (s *said) script() func(method, path, body string) reply {
 		return a
 	}
 	return func(method, path, _ string) reply {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		switch {
 		case strings.HasPrefix(path, "/heads/"):
 			return next(&s.head)
@@ -472,7 +478,9 @@ func TestPollOverRestart(t *testing.T) {
 				if c.before != nil {
 					c.before(r)
 				}
+				s.mu.Lock()
 				s.run = []reply{waits, done}
+				s.mu.Unlock()
 				c.how(r)
 				time.Sleep(12 * time.Second)
 				e := r.look("start-0001", 0)
