@@ -139,7 +139,7 @@ func (p player) run(ctx context.Context, fx fixture) (Case, played, error) {
 	c.Took = time.Since(start)
 	contract, _ := p.set.Contract(fx.action)
 	for i, a := range g.trace {
-		g.trace[i].known, g.trace[i].inputs = knownTexts(p.outlines[fx.action], contract, fx.input, a.scope), inputTexts(fx.input)
+		g.trace[i].known, g.trace[i].named = knownTexts(p.outlines[fx.action], contract, fx.input, a.scope)
 	}
 	return c, played{fx, c.OK, g.trace}, nil
 }

@@ -24,7 +24,7 @@ type provedAnswer struct {
 	now    time.Time
 	raw    validate.Raw
 	known  []string          // texts that belong to the call: inputs, constants, earlier answers
-	inputs map[string]string // the inputs at the top that are text or numbers
+	named  map[string]string // those of them that have a name at the top: inputs and constants
 	verdict
 }
 
@@ -197,34 +197,54 @@ func (b *breeder) hole(m mutant, f finding, fx fixture) Hole {
 	}
 }
 
-// knownTexts are the texts of a call that an answer may repeat: its inputs, and
-// the operator's constants and earlier answers that the contract names.
-func knownTexts(o *outline, c *actions.Contract, input any, scope validate.Scope) []string {
-	var out []string
+// knownTexts are the texts of a call that an answer may repeat: its inputs, the
+// operator's constants of its route, the daemon's own values, and the earlier
+// answers that the contract names.
+func knownTexts(o *outline, c *actions.Contract, input any, scope validate.Scope) (known []string, named map[string]string) {
+	named = map[string]string{}
 	add := func(v any) {
-		walkTexts(v, func(s string) { out = append(out, s) })
+		walkTexts(v, func(s string) { known = append(known, s) })
+	}
+	for _, k := range c.RouteCases() {
+		for name := range k.With {
+			if v, ok := scope("target." + name); ok {
+				add(v)
+				nameTexts(named, map[string]any{name: v})
+			}
+		}
 	}
 	add(input)
+	nameTexts(named, input)
+	for _, path := range mentioned(o, c) {
+		if v, ok := scope(path); ok {
+			add(v)
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known), named
+}
+
+// mentioned are the value paths of constants, of the daemon's own values and of
+// lookups that stand in the contract's text.
+func mentioned(o *outline, c *actions.Contract) []string {
+	out := []string{"call.id", "call.idempotency_key"}
 	names := append([]string{"target"}, c.Lookups()...)
 	for i, n := range names {
 		names[i] = regexp.QuoteMeta(n)
 	}
-	mentions := regexp.MustCompile(`\b(?:` + strings.Join(names, "|") + `)\.[A-Za-z0-9_.]+`)
+	form := regexp.MustCompile(`\b(?:` + strings.Join(names, "|") + `)\.[A-Za-z0-9_.]+`)
 	walkTexts(o.root.Value(), func(s string) {
-		for _, path := range mentions.FindAllString(s, -1) {
-			if v, ok := scope(strings.TrimRight(path, ".")); ok {
-				add(v)
-			}
+		for _, path := range form.FindAllString(s, -1) {
+			out = append(out, strings.TrimRight(path, "."))
 		}
 	})
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// inputTexts are the inputs at the top that are text or numbers.
-func inputTexts(input any) map[string]string {
-	out := map[string]string{}
-	m, _ := input.(map[string]any)
+// nameTexts notes the members at the top that are text or numbers.
+func nameTexts(out map[string]string, v any) {
+	m, _ := v.(map[string]any)
 	for name, v := range m {
 		switch v := v.(type) {
 		case string:
@@ -233,7 +253,6 @@ func inputTexts(input any) map[string]string {
 			out[name] = string(v)
 		}
 	}
-	return out
 }
 
 func walkTexts(v any, f func(string)) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"chatelaine/internal/actions/strictyaml"
@@ -19,12 +20,12 @@ func sortedNames(m map[string]any) []string { return slices.Sorted(maps.Keys(m))
 // chance, unless they stand under the name that the input has.
 const (
 	shortestSubject = 3
-	shortestNumber  = 5
+	shortestNumber  = 3
 )
 
 // subjects puts another thing's name where the answer names what was asked
 // about: in every member that a check `same` binds, and in every picked one
-// that repeats a value of the call.
+// whose value is one of the call's.
 func (b *breeder) subjects() {
 	bound := map[string]bool{}
 	for _, c := range b.out.checks {
@@ -35,25 +36,23 @@ func (b *breeder) subjects() {
 		}
 	}
 	for _, r := range b.row.reads {
-		if r.part != "success" || r.find {
-			continue
+		if r.part == "success" && !r.find && r.each == nil && (bound[r.name] || b.repeats(r)) {
+			b.subject(r)
 		}
-		places := spread(b.doc, r.path)
-		if len(places) == 0 || !bound[r.name] && (r.pick.Get("map") != nil || !b.repeats(r, places)) {
-			continue
-		}
-		doc := b.doc
-		shown := ""
-		for _, p := range places { // of a list all, so that the one found is among them
+	}
+}
+
+// subject changes one picked member: of a list in every element, so that the one
+// found is among them. A name is changed in several places, because it has to
+// stay one that the patterns take.
+func (b *breeder) subject(r readPlace) {
+	for variant := range subjectVariants {
+		doc, shown := b.doc, ""
+		for _, p := range spread(b.doc, r.path) {
 			old, _ := at(b.doc, p)
-			other := otherSubject(old)
-			if listed := saidOf(b.row.expect, p).enum(); listed != nil {
-				other = otherOf(listed, old)
+			if other := b.other(r, p, old, variant); other != nil && !validate.Equal(other, old) {
+				doc, shown = edit(doc, p, other), string(encode(other))
 			}
-			if other == nil {
-				continue
-			}
-			doc, shown = edit(doc, p, other), string(encode(other))
 		}
 		if shown != "" {
 			b.document(kindSubject, r.path, doc, shown)
@@ -61,38 +60,76 @@ func (b *breeder) subjects() {
 	}
 }
 
-// repeats says whether what stands in every place is a value of the call: a
-// text long enough, or one under the name that an input has.
-func (b *breeder) repeats(r readPlace, places [][]string) bool {
-	for _, p := range places {
-		v, _ := at(b.doc, p)
-		text, ok := v.(string)
-		least := shortestSubject
-		if n, number := v.(json.Number); number {
-			text, ok, least = string(n), true, shortestNumber
-		}
-		input, named := b.base.inputs[r.name]
-		switch {
-		case ok && named && input == text:
-		case !ok || len(text) < least || !slices.Contains(b.base.known, text):
-			return false
-		}
+// other is another thing's name in the place of old.
+func (b *breeder) other(r readPlace, path []string, old any, variant int) any {
+	if m := r.pick.Get("map"); m != nil {
+		return otherWord(m, old)
 	}
-	return true
+	if listed := saidOf(b.row.expect, path).enum(); listed != nil {
+		return otherOf(listed, old)
+	}
+	if listed := saidOf(b.out.root.Get("result").Value(), []string{r.name}).enum(); listed != nil {
+		return otherOf(listed, old)
+	}
+	if text, ok := old.(string); ok && saysYes(r.pick, "last_segment") {
+		// Only the last part of an address is read.
+		cut := strings.LastIndexByte(strings.TrimRight(text, "/"), '/') + 1
+		last, _ := otherSubject(text[cut:], variant).(string)
+		return text[:cut] + last
+	}
+	return otherSubject(old, variant)
 }
 
-// otherSubject is a value of the same shape: every letter and digit is another.
-func otherSubject(v any) any {
+// otherWord is a vendor's word that the map gives another meaning than old's.
+func otherWord(words *strictyaml.Node, old any) any {
+	text, _ := old.(string)
+	mine := words.Get(text)
+	for _, m := range words.Members {
+		if mine != nil && !validate.Equal(m.Value.Value(), mine.Value()) {
+			return m.Key
+		}
+	}
+	return nil
+}
+
+// repeats says whether what is picked is a value of the call: a text long
+// enough, or one under the name that an input or a constant has.
+func (b *breeder) repeats(r readPlace) bool {
+	if b.base.proved == nil {
+		return false
+	}
+	v := b.base.proved.Data()[r.name]
+	text, ok := v.(string)
+	least := shortestSubject
+	if n, number := v.(json.Number); number {
+		text, ok, least = string(n), true, shortestNumber
+	}
+	if !ok {
+		return false
+	}
+	return b.base.named[r.name] == text || len(text) >= least && slices.Contains(b.base.known, text)
+}
+
+// subjectVariants are the places in which a name is changed: its end, its
+// beginning, its middle.
+const subjectVariants = 3
+
+// otherSubject is a value of the same shape.
+func otherSubject(v any, variant int) any {
 	switch v := v.(type) {
 	case string:
-		other := []byte(v)
-		changed := false
-		for i := len(other) - 1; i >= 0 && !changed; i-- {
-			other[i], changed = nextByte(other[i])
+		var places []int
+		for i := range len(v) {
+			if isWordByte(v[i]) {
+				places = append(places, i)
+			}
 		}
-		if !changed {
+		if len(places) == 0 {
 			return v + "x"
 		}
+		i := places[[subjectVariants]int{len(places) - 1, 0, len(places) / 2}[variant]]
+		other := []byte(v)
+		other[i] = nextByte(other[i])
 		return string(other)
 	case json.Number:
 		n, err := strconv.ParseInt(string(v), 10, 64)
@@ -108,18 +145,18 @@ func otherSubject(v any) any {
 
 // nextByte turns a letter or digit into the next one of its kind; a hex digit
 // stays one.
-func nextByte(c byte) (byte, bool) {
+func nextByte(c byte) byte {
 	switch {
 	case c >= '0' && c < '9', c >= 'a' && c < 'f', c >= 'A' && c < 'F', c > 'f' && c < 'z', c > 'F' && c < 'Z':
-		return c + 1, true
+		return c + 1
 	case c == '9':
-		return '0', true
+		return '0'
 	case c == 'f' || c == 'z':
-		return 'a', true
+		return 'a'
 	case c == 'F' || c == 'Z':
-		return 'A', true
+		return 'A'
 	}
-	return c, false
+	return c
 }
 
 func otherOf(list []any, v any) any {
