@@ -42,7 +42,7 @@ func TestTerminalContractNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"summary: 'Tell the state of one release.'", "owner: ops", "path: '/v1/releases/{input.id}'", "verbose: {type: boolean}", "enum: [queued, healthy]"} {
+	for _, want := range []string{"summary: Tell the state of one release.", "owner: ops", "path: /v1/releases/{input.id}", "verbose: {type: boolean}", "enum: [queued, healthy]"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the contract has no %q:\n%s", want, b)
 		}

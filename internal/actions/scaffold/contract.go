@@ -21,8 +21,8 @@ func (o *Outline) contract() string {
 	w.line("contract: v1")
 	w.line("action: %s", o.Action)
 	w.line("version: 0.1.0")
-	w.line("summary: %s", quoted(o.Summary))
-	w.line("owner: %s", quoted(o.Owner))
+	w.line("summary: %s", lineText(o.Summary))
+	w.line("owner: %s", lineText(o.Owner))
 	w.line("effect: %s", o.Effect)
 	w.line("")
 	o.inputs(w)
@@ -159,7 +159,7 @@ func (in Input) value() string {
 func (o *Outline) request(w *writer) {
 	w.line("request:")
 	w.line("  method: %s", o.Method)
-	w.line("  path: %s", quoted(o.Path))
+	w.line("  path: %s", lineText(o.Path))
 	o.members(w, InQuery, "query")
 	w.line("  headers: {Accept: application/json}")
 	if o.Body != "" {

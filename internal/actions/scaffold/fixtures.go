@@ -85,6 +85,12 @@ func get(body any, pointer string) (any, bool) {
 	return p.Get(body)
 }
 
+// ExampleAt is what the example of the answer has at a pointer, nil for nothing.
+func (o *Outline) ExampleAt(pointer string) any {
+	v, _ := get(o.Example, pointer)
+	return v
+}
+
 // set puts a value where one stands already.
 func set(body any, pointer string, v any) {
 	at := strings.LastIndex(pointer, "/")
@@ -254,7 +260,7 @@ func (o *Outline) hostile(input map[string]any, body any) []fixture {
 
 func (o *Outline) render(f fixture) string {
 	w := &writer{}
-	w.line("name: %s", quoted(f.name))
+	w.line("name: %s", lineText(f.name))
 	w.line("input: %s", o.inputFlow(f.input))
 	w.line("now: %s", inputSamples.moment)
 	if o.IdempotencyHeader != "" {
@@ -299,7 +305,7 @@ func (o *Outline) inputFlow(input map[string]any) string {
 func (o *Outline) sent(w *writer, input map[string]any) {
 	w.line("    - step: request")
 	w.line("      method: %s", o.Method)
-	w.line("      path: %s", quoted(o.basePath()+o.filled(input)))
+	w.line("      path: %s", lineText(o.basePath()+o.filled(input)))
 	members := map[Place]tree{}
 	for _, in := range o.Inputs {
 		if v, ok := input[in.Name]; ok {

@@ -220,7 +220,7 @@ func TestContractNamesNoPlace(t *testing.T) {
 	if regexp.MustCompile(`(?m)^[^#\n]*(https?:|bearer)`).MatchString(text) {
 		t.Errorf("the contract names a place or an identity:\n%s", text)
 	}
-	if site := o.Site(); !strings.Contains(site, "url: 'https://releases.internal.example/api'") || !strings.Contains(site, "kind: bearer") {
+	if site := o.Site(); !strings.Contains(site, "url: https://releases.internal.example/api") || !strings.Contains(site, "kind: bearer") {
 		t.Errorf("the suggested target:\n%s", site)
 	}
 }

@@ -11,7 +11,7 @@ func (o *Outline) Site() string {
 	w := &writer{}
 	w.line("targets:")
 	w.line("  %s:", quoted(o.Service))
-	w.line("    url: %s", quoted(o.URL))
+	w.line("    url: %s", lineText(o.URL))
 	w.line("    identity: %s", quoted(o.identityName()))
 	w.line("    actions: [%s]", o.Action)
 	if o.Effect != "read" {
@@ -40,7 +40,6 @@ func (o *Outline) Site() string {
 // identityName is the target's name and what answers for us there.
 func (o *Outline) identityName() string {
 	name := o.Service
-	const most = 64
-	tail := "-" + map[bool]string{true: "reader", false: "bot"}[o.Effect == "read"]
+	const most, tail = 64, "-bot"
 	return name[:min(len(name), most-len(tail))] + tail
 }

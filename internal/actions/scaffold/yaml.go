@@ -76,6 +76,18 @@ func quoted(s string) string {
 	return b.String()
 }
 
+// plainLine is text that YAML reads as itself at the end of a line, though not in
+// brackets: sentences, addresses and paths with placeholders.
+var plainLine = regexp.MustCompile(`^(https?://|[A-Za-z/])([A-Za-z0-9 ,.;()/_{}~-]|:[0-9])*$`)
+
+// lineText writes a text that stands alone behind its key.
+func lineText(s string) string {
+	if plainLine.MatchString(s) && strings.TrimSpace(s) == s && !slices.Contains(otherMeaning, strings.ToLower(s)) {
+		return s
+	}
+	return quoted(s)
+}
+
 // steers says whether a character would move a line or its reader.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar

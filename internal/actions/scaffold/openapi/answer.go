@@ -89,6 +89,9 @@ func (r *reader) answerBody(media object) {
 		return
 	}
 	out.members(s.Members, "", "", true, 0)
+	if s.Example != nil && !r.o.Answer.Fits(s.Example) {
+		r.o.Decide("fixtures: the description's own example does not fit the closed answer; the fixtures have one that was made up")
+	}
 	if len(r.o.Outputs) == 0 {
 		r.o.Decide("result: nothing of the answer is evidence as described; write down what code may act on")
 	}
@@ -152,7 +155,7 @@ func (x *outputs) list(name, at string, s scaffold.Shape, must bool) {
 	for _, m := range s.Items.Members {
 		shape, ok := m.Shape, m.Shape.Kind != scaffold.List && m.Shape.Kind != scaffold.Object
 		if ok && shape.Kind == scaffold.Text {
-			shape, ok = x.id(m.Name, shape, name+"[]."+outputName(m.Name))
+			shape, ok = x.id(m.Name, shape, name+"[]."+outputName(m.Name), shape.Example)
 		}
 		inner := outputName(m.Name)
 		if shape.Null = false; !ok || inner == "" || !shape.Evidence() {
@@ -171,17 +174,19 @@ func (x *outputs) list(name, at string, s scaffold.Shape, must bool) {
 }
 
 // idName are endings of names whose text is an id or a word, not a sentence.
-var idName = regexp.MustCompile(`(?i)(^|[_.-]|[a-z])(id|key|number|version|state|status|sha|digest|tag|code|type|kind|slug|ref|name|login|environment|service|channel|ts)$`)
+var idName = regexp.MustCompile(`(?i)(^|[_.-]|[a-z])(id|key|number|version|state|status|sha|digest|tag|code|type|kind|slug|ref|login|environment|service|channel|ts)$`)
 
 // id takes a text for a word where its name says so; its example must agree.
-func (x *outputs) id(name string, s scaffold.Shape, at string) (scaffold.Shape, bool) {
+func (x *outputs) id(name string, s scaffold.Shape, at string, examples ...any) (scaffold.Shape, bool) {
 	if !idName.MatchString(name) {
 		return s, false
 	}
 	most := min(s.Max, scaffold.DefaultWord)
 	w := scaffold.Shape{Kind: scaffold.Word, Max: most, Pattern: scaffold.WordPattern(most), Example: s.Example}
-	if s.Example != nil && !w.Fits(s.Example) {
-		return s, false
+	for _, e := range examples {
+		if e != nil && !w.Fits(e) {
+			return s, false
+		}
 	}
 	x.o.Decide("result.%s: the description lets it be any text; up to %d letters, digits and . _ - are assumed", at, most)
 	return w, true
@@ -190,7 +195,7 @@ func (x *outputs) id(name string, s scaffold.Shape, at string) (scaffold.Shape, 
 // text is evidence where it is a word; otherwise it is shown to people.
 func (x *outputs) text(name, at string, s scaffold.Shape, must bool) {
 	last := at[strings.LastIndex(at, "/")+1:]
-	if w, ok := x.id(last, s, name); ok {
+	if w, ok := x.id(last, s, name, s.Example, x.o.ExampleAt(at)); ok {
 		x.o.Answer.Narrow(at, w)
 		x.add(scaffold.Output{Name: name, Pointer: at, Required: must, Shape: w})
 		return

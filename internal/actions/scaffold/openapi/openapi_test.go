@@ -148,14 +148,14 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 				`body.webhook_url: its name has the word "url"`, `body.token: its name has the word "token"`,
 				`body.metadata: the description lets it hold anything`, `body.window.host: its name has the word "host"`,
 				`header X-Trace: no input stands in a header`, `answer.meta: the description lets it hold anything`,
-				`nested too deep, or refers to itself`,
+				`answer.previous.next: it refers to itself`,
 			},
 			[]string{
 				`body.webhook_url: the service requires it; write a constant`, `idempotency: the daemon sends its own key as Idempotency-Key`,
 				`body.reason: the description bounds it nowhere`, `body: the description lets it hold members of any name`,
 				`body.labels: the description bounds the list nowhere; 20 elements are assumed`, `answer 202: it is described too`, `answer 4XX: a row names exact statuses`,
 				`failures.CONFLICT: say in your own words what 409 means`, `target: the server has the variable region`, `target: the description names 2 servers`,
-				`owner: name who answers`, `display.notes: it is text for people`, `result.id: the description lets it be any text`,
+				`owner: name who answers`, `display.notes: it is text for people`, `result.id: the description lets it be any text`, `display.author_name: it is text for people`,
 			},
 		},
 		{

@@ -19,8 +19,9 @@ import (
 type shaper struct {
 	d     *Document
 	o     *scaffold.Outline
-	input bool // an agent would give it
-	left  int  // schemas that may still be looked at
+	input bool     // an agent would give it
+	left  int      // schemas that may still be looked at
+	open  []string // references that the value at hand stands in
 }
 
 const (
@@ -40,6 +41,12 @@ func (x *shaper) shape(v any, at string, depth int) (s scaffold.Shape, ok bool) 
 		x.o.Leave(at, "it is nested too deep, or refers to itself")
 		return s, false
 	}
+	before := len(x.open)
+	defer func() { x.open = x.open[:before] }()
+	if !x.enter(v) {
+		x.o.Leave(at, "it refers to itself")
+		return s, false
+	}
 	m, err := x.d.resolve(v)
 	if err != nil {
 		x.o.Leave(at, err.Error())
@@ -55,6 +62,30 @@ func (x *shaper) shape(v any, at string, depth int) (s scaffold.Shape, ok bool) 
 		s.Example = e
 	}
 	return s, ok
+}
+
+// enter notes the references of a schema, and of what applies beside it, and says
+// whether none of them is being followed already.
+func (x *shaper) enter(v any) bool {
+	m, ok := v.(object)
+	if !ok {
+		return true
+	}
+	if ref, isRef := m["$ref"].(string); isRef {
+		if slices.Contains(x.open, ref) {
+			return false
+		}
+		x.open = append(x.open, ref)
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := m[key].([]any)
+		for _, sub := range list[:min(len(list), maxRefs)] {
+			if !x.enter(sub) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // flatten joins what applies to the same value: allOf, and a choice of which only
