@@ -128,12 +128,33 @@ func line(root *strictyaml.Node, at string) int {
 	return 0
 }
 
-// same says whether two nodes hold the same value.
+// same says whether two nodes hold the same value: numbers by their exact
+// decimal value, mappings without regard to order.
 func same(a, b *strictyaml.Node) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return validate.Equal(a.Value(), b.Value())
+	if a.Kind != b.Kind || a.Truth != b.Truth || len(a.Items) != len(b.Items) || len(a.Members) != len(b.Members) {
+		return false
+	}
+	if a.Kind == strictyaml.Number {
+		return validate.Compare(number(a, ""), number(b, "")) == 0
+	}
+	if a.Text != b.Text {
+		return false
+	}
+	for i := range a.Items {
+		if !same(a.Items[i], b.Items[i]) {
+			return false
+		}
+	}
+	for _, m := range a.Members {
+		other := b.Get(m.Key)
+		if other == nil || !same(m.Value, other) {
+			return false
+		}
+	}
+	return true
 }
 
 // handler compares two nodes that differ; one of them may be nil.

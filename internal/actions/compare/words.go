@@ -47,8 +47,10 @@ func keys(old, new *strictyaml.Node) []string {
 	return out
 }
 
+var pointerToken = strings.NewReplacer("~", "~0", "/", "~1")
+
 // escape writes a name as one token of a JSON pointer.
-func escape(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
+func escape(s string) string { return pointerToken.Replace(s) }
 
 // items are the elements of a list; one value that may stand for a list is one.
 func items(n *strictyaml.Node) []*strictyaml.Node {

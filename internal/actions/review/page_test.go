@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -17,10 +18,15 @@ var update = flag.Bool("update", false, "write the golden pages")
 
 const shipped = "../../../contracts"
 
+// shippedSet is loaded once for all tests.
+var shippedSet = sync.OnceValues(func() (*actions.Set, actions.Problems) {
+	return actions.LoadSet(filepath.Join(shipped, "targets.yaml"), shipped)
+})
+
 // pages builds the page of every shipped contract.
 func pages(t *testing.T) map[string]Page {
 	t.Helper()
-	set, problems := actions.LoadSet(filepath.Join(shipped, "targets.yaml"), shipped)
+	set, problems := shippedSet()
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
