@@ -1,11 +1,9 @@
 package actions
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,81 +289,6 @@ func TestStepsOfNothing(t *testing.T) {
 	}
 }
 
-// A plan comes back from its bytes, and only to the same contract, target and
-// identity.
-func TestThaw(t *testing.T) {
-	text := stepsContract(t)
-	set, c := mustLoad(t, stepsSite, text)
-	p := frozen(t, set, c)
-	again, err := Thaw(set, p.Canonical())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again.Digest() != p.Digest() || again.Identity() != p.Identity() || !reflect.DeepEqual(again.Looked(), p.Looked()) || again.Sentence() != p.Sentence() {
-		t.Error("another plan came back")
-	}
-	a, errA := again.Step(StepPoll, testNow, idAnswer)
-	b, errB := p.Step(StepPoll, testNow, idAnswer)
-	if errA != nil || errB != nil || line(a.Request()) != line(b.Request()) {
-		t.Error("another poll", errA, errB)
-	}
-	for name, s := range map[string]func() (site, contract string){
-		"the address": func() (string, string) {
-			return edit(t, stepsSite, "releases.example/api", "releases2.example/api"), text
-		},
-		"the identity": func() (string, string) {
-			return edit(t, stepsSite, "{kind: bearer}", "{kind: basic, username: a}"), text
-		},
-		"the contract": func() (string, string) { return stepsSite, edit(t, text, "within: 10m", "within: 11m") },
-		"a constant":   func() (string, string) { return stepsSite, edit(t, text, "app: shop", "app: shop2") },
-		"the actions":  func() (string, string) { return edit(t, stepsSite, "[roll_out]", "[another_one]"), text },
-		"the action": func() (string, string) {
-			return edit(t, stepsSite, "[roll_out]", "[roll_over]"), edit(t, text, "action: roll_out", "action: roll_over")
-		},
-		"the input": func() (string, string) { return stepsSite, edit(t, text, "[0-9][0-9.]{0,8}", "[3-9][0-9.]{0,8}") },
-	} {
-		other, ps := load(t, first(s()), second(s()))
-		if len(ps) > 0 {
-			t.Fatal(name, ps)
-		}
-		if _, err := Thaw(other, p.Canonical()); fault.CodeOf(err) != fault.PlanStale {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func decimal(s string) json.Number { return json.Number(s) }
-
-func first(a, _ string) string  { return a }
-func second(_, b string) string { return b }
-
-func TestThawOfNoPlan(t *testing.T) {
-	set, c := mustLoad(t, stepsSite, stepsContract(t))
-	whole := string(frozen(t, set, c).Canonical())
-	for _, text := range []string{"", "{}", "null", "[]", `{"plan":"v1"}`, whole[1:], whole + " x", strings.Replace(whole, `"generation":"3"`, `"generation":"x"`, 1)} {
-		if _, err := Thaw(set, []byte(text)); fault.CodeOf(err) != fault.Internal {
-			t.Errorf("%.40q: %v", text, err)
-		}
-	}
-	if _, err := Thaw(nil, []byte(whole)); fault.CodeOf(err) != fault.Internal {
-		t.Error(err)
-	}
-	for _, pair := range [][2]string{
-		{`"generation":"3"`, `"generation":"03"`}, {`"sha":"0a1b2c3d"`, `"sha":"0a1b2c3f"`}, {`"version":"2.14"`, `"version":"2.15"`}, {`"head":{`, `"hear":{`},
-		{`"id":"act_01J0000000"`, `"id":"act_01J0000001"`}, {`"plan":"v1"`, `"plan":"v2"`}, {`"looked":{`, `"looked":{"more":{},`}, {`{"call"`, `{ "call"`},
-	} {
-		text := strings.Replace(whole, pair[0], pair[1], 1)
-		if text == whole {
-			t.Fatal(pair)
-		}
-		if p, err := Thaw(set, []byte(text)); err == nil && string(p.Canonical()) != text {
-			t.Errorf("%s: another plan than its bytes", pair[1])
-		} else if err != nil && fault.CodeOf(err) != fault.PlanStale {
-			t.Errorf("%s: %v", pair[1], err)
-		}
-	}
-}
-
 // call.now of a lookup is its own, of everything after it the request's.
 func TestNowOfEachStep(t *testing.T) {
 	text := edit(t, stepsContract(t), "  path: /v1/apps/{app.id}/releases/{request.id}\n", "  path: /v1/apps/{app.id}/releases/{request.id}\n  query: {since: {from: call.now}}\n")
@@ -414,64 +337,6 @@ func TestGoodSteps(t *testing.T) {
 	}
 }
 
-// Every part of the input is seen, wherever the schema says it.
-func TestInputsBehindReferencesAndAllOf(t *testing.T) {
-	text := edit(t, goodContract,
-		"    note: {type: string, maxLength: 300}\n", "    note: {$ref: '#/$defs/line'}\n    part: {$ref: '#/$defs/part'}\n",
-		"  properties:\n    service:", "  $defs:\n    line: {type: string, maxLength: 300}\n    part: {allOf: [{type: string}, {enum: [a, b]}]}\n  properties:\n    service:",
-		"/releases/{input.version}", "/releases/{input.version}/{input.part}", "required: [service, environment, version, reason]", "required: [service, environment, version, reason, part]")
-	set, c := mustLoad(t, goodSite, text)
-	p := mustFreeze(t, set, c, strings.Replace(goodInput, "{", `{"part":"b",`, 1))
-	if r, err := p.Request(testNow); err != nil || !strings.HasSuffix(r.WirePath(), "/2.14/b") {
-		t.Error(err)
-	}
-	all := edit(t, goodContract,
-		"  additionalProperties: false\n  required: [service, environment, version, reason]\n", "  unevaluatedProperties: false\n  required: [service, environment, version, reason]\n  allOf: [{required: [extra], properties: {extra: {type: string, enum: [x, y]}}}]\n",
-		"/releases/{input.version}", "/releases/{input.version}/{input.extra}")
-	set, c = mustLoad(t, goodSite, all)
-	p = mustFreeze(t, set, c, strings.Replace(goodInput, "{", `{"extra":"y",`, 1))
-	if r, err := p.Request(testNow); err != nil || !strings.HasSuffix(r.WirePath(), "/2.14/y") {
-		t.Error(err)
-	}
-	if !slices.Contains(sortedKeys(c.places.inputs), "extra") {
-		t.Error("the lint does not see an input under allOf")
-	}
-	for _, bad := range []string{"{type: string, maxLength: 9}", "{type: string, pattern: '^[a-z/]{1,9}$'}"} {
-		_, ps := load(t, goodSite, edit(t, all, "{type: string, enum: [x, y]}", bad))
-		if len(ps) != 1 || ps[0].Rule != "path-input" {
-			t.Errorf("%s: %v", bad, told(ps))
-		}
-	}
-}
-
-// A target with a mistake hides neither what it takes nor who may go there.
-func TestMistakesOfATargetHideNothing(t *testing.T) {
-	site := edit(t, goodSite, "https://deploy.prod.example:8443", "http://deploy.prod.example:8443", "effects: [change]", "effects: [read]")
-	_, ps := load(t, site, goodContract)
-	var rules []string
-	for _, p := range ps {
-		rules = append(rules, p.Rule)
-	}
-	if !slices.Contains(rules, "url") || !slices.Contains(rules, "effect-ceiling") || len(rules) != 2 {
-		t.Errorf("%v", told(ps))
-	}
-}
-
-// The lint names each target of a case that does not list the action.
-func TestUnlistedTargetIsTold(t *testing.T) {
-	site := edit(t, goodSite, "    actions: [start_release]\n    effects: [change]", "    actions: [another_action]\n    effects: [change]")
-	set, c := mustLoad(t, site, goodContract)
-	var said []string
-	for _, f := range Lint(c, set) {
-		if f.Rule == "target-not-listed" {
-			said = append(said, f.Message)
-		}
-	}
-	if len(said) != 1 || !strings.Contains(said[0], `"deploy-prod"`) {
-		t.Errorf("%v", said)
-	}
-}
-
 // A key that the request did not send marks nothing.
 func TestTookEffectNeedsAMarkThatWasSent(t *testing.T) {
 	query := "  query: {key: {from: call.idempotency_key}, version: {from: input.version}}\n"
@@ -488,28 +353,5 @@ func TestTookEffectNeedsAMarkThatWasSent(t *testing.T) {
 	set, _ := mustLoad(t, stepsSite, edit(t, stepsContract(t), "    key: {from: call.idempotency_key}\n", "", query, "  query: {key: {from: call.idempotency_key}}\n", "checks:\n", "idempotency: {json: /key}\nchecks:\n"))
 	if len(set.Contracts()) != 1 {
 		t.Error("the key that the daemon writes into the body marks the thing")
-	}
-}
-
-// A plan with the largest answers comes back too.
-func TestThawOfALargePlan(t *testing.T) {
-	deep := any("x")
-	for range validate.AnswerLimits().Depth - 1 {
-		deep = []any{deep}
-	}
-	wide := make([]any, validate.AnswerLimits().Nodes-10)
-	for i := range wide {
-		wide[i] = "\x01"
-	}
-	set, c := mustLoad(t, stepsSite, stepsContract(t))
-	app, head := copied(appAnswer), copied(headAnswer)
-	app["wide"], app["deep"], head["wide"] = wide, deep, wide
-	head["long"] = strings.Repeat("\x01", 900<<10)
-	p, err := begin(t, set, c, stepsInput).With(app).With(head).Freeze()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Thaw(set, p.Canonical()); err != nil || again.Digest() != p.Digest() {
-		t.Error(err)
 	}
 }
