@@ -45,6 +45,9 @@ func (d *draft) bind(st *site) {
 	if d.f.Count() > 0 {
 		return
 	}
+	if names := d.root.Get("lookups").Keys(); len(names) > 1 {
+		doc["lookups"] = anyTexts(names) // they run in this order, which the canonical form does not keep
+	}
 	d.c.digest = digest("contract", doc)
 	env, err := envelopeSchema(d.c)
 	if err != nil {
@@ -52,6 +55,14 @@ func (d *draft) bind(st *site) {
 	}
 	d.c.envelope = env
 	d.c.places = d.remember()
+}
+
+func anyTexts(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, s := range texts {
+		out[i] = s
+	}
+	return out
 }
 
 // fillList puts the names of the operator's list into the input schema.
