@@ -2,6 +2,10 @@ package auditlog
 
 import "time"
 
+// statusGoesOn is the status of an outcome after which the call goes on: a lookup
+// or a poll has ended, the call has not.
+const statusGoesOn = "IN_PROGRESS"
+
 // Activity is one call as the activity journal shows it.
 type Activity struct {
 	CallID     string         `json:"call_id"`
@@ -95,6 +99,9 @@ func (a *Activity) fold(ev *Event) {
 		a.Answers++
 	case TypeOutcome, TypeReconcile:
 		a.Unresolved, a.Ended = false, ev.Wall
+		if ev.Status == statusGoesOn {
+			a.Ended = time.Time{}
+		}
 	case TypeDeny:
 		a.Ended = ev.Wall
 	}

@@ -50,3 +50,23 @@ func TestJournals(t *testing.T) {
 		t.Error("folds of nothing")
 	}
 }
+
+// A call whose lookup or poll has ended goes on; it ends with the outcome that
+// says so.
+func TestACallThatGoesOnHasNotEnded(t *testing.T) {
+	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	evs := []Event{
+		{Type: TypeIntent, CallID: "c", Wall: at}, {Type: TypeOutcome, CallID: "c", Status: "IN_PROGRESS", Wall: at.Add(time.Second)},
+		{Type: TypeIntent, CallID: "c", Wall: at.Add(2 * time.Second)},
+	}
+	if a := ActivityJournal(evs[:2])[0]; !a.Ended.IsZero() || a.Unresolved || a.Status != "IN_PROGRESS" {
+		t.Errorf("after the first: %+v", a)
+	}
+	if a := ActivityJournal(evs)[0]; !a.Unresolved {
+		t.Errorf("while the second is under way: %+v", a)
+	}
+	evs = append(evs, Event{Type: TypeOutcome, CallID: "c", Status: "OK", Wall: at.Add(3 * time.Second)})
+	if a := ActivityJournal(evs)[0]; a.Ended != at.Add(3*time.Second) || a.Unresolved || a.Intents != 2 {
+		t.Errorf("in the end: %+v", a)
+	}
+}

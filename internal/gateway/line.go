@@ -116,8 +116,8 @@ const kindNone = "none"
 
 func (g *Gateway) claim(r routed) (claimed, ledger.Verdict, error) {
 	c := claimed{routed: r, came: time.Now()}
-	if !g.lives.room() {
-		return c, 0, fault.Newf(fault.Overloaded, "%d calls are held already", g.limits.Live)
+	if err := g.lives.room(r.session.Name); err != nil {
+		return c, 0, err
 	}
 	owner := ledger.Owner{Agent: r.session.Name, UID: r.session.UID}
 	change := r.contract.Effect() != actions.Read

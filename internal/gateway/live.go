@@ -145,11 +145,27 @@ type lives struct {
 
 func (t *lives) init(max int) { t.max, t.byID = max, make(map[*ledger.Call]*live) }
 
-// room says whether another call may be held.
-func (t *lives) room() bool {
+// agentShare is how much of the room one agent may fill: calls that poll are held
+// for long, and must not shut the others out.
+const agentShare = 4
+
+// room says whether another call of this agent may be held; OVERLOADED otherwise.
+func (t *lives) room(agent string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byID) < t.max
+	if len(t.byID) >= t.max {
+		return fault.Newf(fault.Overloaded, "%d calls are held already", t.max)
+	}
+	own, most := 0, max(1, t.max/agentShare)
+	for _, l := range t.byID {
+		if l.agent == agent {
+			own++
+		}
+	}
+	if own >= most {
+		return fault.Newf(fault.Overloaded, "%d calls of %s are held already", own, agent)
+	}
+	return nil
 }
 
 func (t *lives) add(l *live) {

@@ -87,13 +87,13 @@ func TestLives(t *testing.T) {
 	var l lives
 	l.init(2)
 	one, two := &ledger.Call{}, &ledger.Call{}
-	if l.get(one) != nil || !l.room() {
+	if l.get(one) != nil || l.room("a") != nil {
 		t.Error("an empty table has something")
 	}
 	first := newLive(one, sessions.Session{})
 	l.add(first)
 	l.add(newLive(two, sessions.Session{}))
-	if l.room() || l.get(one) != first || len(l.all()) != 2 {
+	if l.room("a") == nil || l.get(one) != first || len(l.all()) != 2 {
 		t.Error("two of two do not fill it")
 	}
 	first.ask(nil, nil)
@@ -101,10 +101,15 @@ func TestLives(t *testing.T) {
 	<-first.waits
 	l.drop(one)
 	l.drop(one)
-	if !l.room() || l.get(one) != nil {
+	if l.room("a") != nil || l.get(one) != nil {
 		t.Error("a dropped call is kept")
 	}
 	first.withdraw(fault.PlanStale) // without a card: nothing
+	l.max = 5
+	l.add(newLive(&ledger.Call{}, sessions.Session{Name: "a"}))
+	if l.room("a") == nil || l.room("b") != nil {
+		t.Error("one agent may fill the room, or takes it from another")
+	}
 	second := l.get(two)
 	second.park()
 	second.park()

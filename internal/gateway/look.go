@@ -145,7 +145,7 @@ func (e lookupEnd) Error() string { return e.step.Name() + ": " + e.as.Error() }
 // fate of a read.
 func (g *Gateway) stopLooking(c claimed, err error) {
 	var end lookupEnd
-	if errors.As(err, &end) {
+	if errors.As(err, &end) && c.call.State() == ledger.Looking { // else its caller withdrew it
 		g.settle(end.judged, end.as)
 		return
 	}

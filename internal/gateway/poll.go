@@ -123,6 +123,10 @@ func (g *Gateway) pollOnce(ctx context.Context, s *sent, n int, due, asked time.
 // goes on. An identity that was replaced while the vault was locked ends the poll,
 // and so does a captured value that cannot be part of its path.
 func (g *Gateway) notAsked(s *sent, t *polled, err error) {
+	if g.draining.Load() || fault.CodeOf(err) == fault.VaultLocked {
+		t.over = false // the next turn meets the reason, and waits
+		return
+	}
 	g.logger.Warn("a poll was not sent", "request_id", s.call.RequestID(), "action", s.contract.Action(), "cause", err.Error())
 	switch {
 	case g.log.State().Latched != nil:
@@ -131,8 +135,6 @@ func (g *Gateway) notAsked(s *sent, t *polled, err error) {
 		s.unsent, t.over = err, true
 	case fault.CodeOf(err) == fault.InvalidResponse, fault.CodeOf(err) == fault.Internal: // there is no such poll
 		s.unsent, t.end.Code, t.end.Lost = err, fault.CodeOf(err), false
-	case g.draining.Load(), fault.CodeOf(err) == fault.VaultLocked:
-		t.over = false // the next turn meets the reason, and waits
 	}
 }
 

@@ -34,8 +34,10 @@ func (g *Gateway) run(ctx context.Context, c claimed) {
 		g.stopUnsent(c, err)
 		return
 	}
+	defer k.lease.Close()
+	defer k.place()
 	s := g.attempts(ctx, k)
-	defer s.close()
+	defer s.close() // a poll may hold another lease by then
 	g.follow(ctx, s)
 }
 
@@ -148,7 +150,6 @@ func (g *Gateway) leaseFor(ctx context.Context, c claimed, id actions.IdentityFa
 // says. It returns what is known of it then.
 func (g *Gateway) attempts(ctx context.Context, k cleared) *sent {
 	s := &sent{claimed: k.claimed, plan: k.plan, identity: k.identity, lease: k.lease, now: k.now}
-	defer k.place()
 	var unsent error
 	executor.Retry(ctx, k.contract.Retry(), func(n int) (fault.Code, time.Duration, bool) {
 		j, err := g.attemptRequest(ctx, k, n)

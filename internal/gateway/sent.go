@@ -298,5 +298,5 @@ func (j *judged) mayHaveChanged() bool {
 
 // polledOf is what is written down before the first poll.
 func polledOf(s *sent) ledger.Polled {
-	return ledger.Polled{Captured: canonicalOf(s.captured), Deadline: s.until.end}
+	return ledger.Polled{Captured: canonicalOf(s.captured), Deadline: s.until.end, IntentSeq: s.request}
 }

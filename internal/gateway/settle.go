@@ -41,6 +41,9 @@ func (g *Gateway) settle(j judged, f *fault.Error) {
 	case errors.Is(err, ledger.ErrTransition) && isOver(j.call):
 		g.overtaken(j)
 		return
+	case err != nil && !j.mayHaveChanged() && j.call.State() == ledger.Looking:
+		g.stopUnsent(j.claimed, fault.New(fault.AuditUnavailable, err))
+		return
 	case err != nil:
 		g.unsealed(j, err)
 	}
@@ -169,8 +172,11 @@ func (g *Gateway) finishUnsent(c claimed, pending *auditlog.Pending, out ledger.
 // unresolved if it may change something, once it was armed; released otherwise.
 func (g *Gateway) stopAfterPanic(c claimed) {
 	f := fault.Newf(fault.Internal, "panic")
-	seq := c.live.intent()
-	armed := seq != 0
+	seq, armed := c.live.intent(), true
+	switch c.call.State() {
+	case ledger.Claimed, ledger.Looking, ledger.Waiting:
+		armed = false
+	}
 	if armed && c.changes() {
 		f = f.OfChange()
 	}

@@ -271,7 +271,7 @@ func (e *entry) info(r *record, s State) Info {
 		Code: e.Code, Sentence: e.Sentence, ClaimedAt: r.claimed, FinishedAt: r.ended, Attempt: e.Attempt,
 		IdempotencyKey: e.Idempotency, Plan: e.Plan, IntentSeq: e.IntentSeq, RecordSeq: e.RecordSeq,
 		ArmedDetail: e.ArmedDetail, Detail: e.Detail, Envelope: e.Envelope,
-		Session: e.Session, Now: e.Now, Polled: Polled{Captured: e.Captured, Deadline: e.Deadline},
+		Session: e.Session, Now: e.Now, Polled: Polled{Captured: e.Captured, Deadline: e.Deadline, IntentSeq: e.IntentSeq},
 	}
 	copy(i.PlanDigest[:], e.PlanDigest)
 	if s == StateUnresolved && i.Code == "" {

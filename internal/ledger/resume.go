@@ -35,7 +35,7 @@ func (c *Call) Poll(p Polled) error {
 		return err
 	}
 	e := c.e
-	e.State, e.Captured, e.Deadline = to, slices.Clone(p.Captured), wallOrZero(p.Deadline)
+	e.State, e.Captured, e.Deadline, e.IntentSeq = to, slices.Clone(p.Captured), wallOrZero(p.Deadline), p.IntentSeq
 	value, aliases, err := c.sealLocked(&e, time.Time{})
 	c.l.mu.Unlock()
 	if err != nil {

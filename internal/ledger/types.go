@@ -47,8 +47,9 @@ type Armed struct {
 // Polled is what is written before the first poll is sent: all that a later run
 // needs to go on.
 type Polled struct {
-	Captured []byte    // canonical JSON: what the request's answer gave
-	Deadline time.Time // when the poll is over, by the wall
+	Captured  []byte    // canonical JSON: what the request's answer gave
+	Deadline  time.Time // when the poll is over, by the wall
+	IntentSeq uint64    // of the request in the record
 }
 
 // Outcome is how a call ended.
