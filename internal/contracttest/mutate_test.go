@@ -3,6 +3,9 @@ package contracttest
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -273,4 +276,23 @@ func FuzzMutants(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The page about contract tests has every kind of near-miss.
+func TestPageNamesEveryKind(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "contract-testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{
+		kindExtra, kindError, kindRemoved, kindNull, kindType, kindNumber, kindText, kindEmpty, kindOversized, kindListed, kindUnlisted,
+		kindSubject, kindOld, kindFuture, kindTwice, kindMedia, kindCut, kindTrailing, kindSecond, kindHeader, kindBody, kindUTF8,
+	} {
+		if !regexp.MustCompile(`(?m)^\| (.*, )?` + regexp.QuoteMeta(kind) + `(,| \|)`).Match(b) {
+			t.Errorf("docs/contract-testing.md has no row for %q", kind)
+		}
+	}
+	if !strings.Contains(string(b), "more than 5,000 near-misses") || mutantsTried != 5000 || elementsTried != 3 {
+		t.Error("docs/contract-testing.md has other bounds")
+	}
 }
