@@ -301,6 +301,7 @@ type fakeVault struct {
 	generation uint64
 	leases     int // out now
 	bad        error
+	broken     bool // a lease panics
 }
 
 func (v *fakeVault) set(open bool) {
@@ -345,6 +346,9 @@ func (v *fakeVault) Suspect(string)                      {}
 func (v *fakeVault) Lease(context.Context, string) (Lease, error) {
 	if err := v.Open(); err != nil {
 		return nil, err
+	}
+	if v.broken {
+		panic("planted")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
