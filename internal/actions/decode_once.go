@@ -128,7 +128,7 @@ func (d *draft) idempotencyMember(v *strictyaml.Node) {
 	}
 	var tokens []string
 	for _, t := range strings.Split(ptr[1:], "/") {
-		tokens = append(tokens, strings.NewReplacer("~1", "/", "~0", "~").Replace(t))
+		tokens = append(tokens, unescapePointer.Replace(t))
 	}
 	body := d.c.request.body
 	if d.c.request.node != nil && (d.c.request.bodyKind != bodyJSON || body != nil && body.op != opObject) {

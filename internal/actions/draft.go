@@ -154,13 +154,12 @@ func (d *draft) schemaLint(n *strictyaml.Node, doc any, use validate.SchemaUse) 
 // locate finds the deepest place of a JSON pointer under a node.
 func locate(n *strictyaml.Node, pointer string) strictyaml.Pos {
 	at := n.Pos
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	pointer = strings.TrimPrefix(pointer, "#")
 	if pointer == "" {
 		return at
 	}
 	for _, tok := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		tok = unescape.Replace(tok)
+		tok = unescapePointer.Replace(tok)
 		next := (*strictyaml.Node)(nil)
 		switch n.Kind {
 		case strictyaml.Mapping:

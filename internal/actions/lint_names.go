@@ -86,7 +86,7 @@ func pointerTokens(pointer string) []string {
 	}
 	toks := strings.Split(pointer[1:], "/")
 	for i, t := range toks {
-		toks[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+		toks[i] = unescapePointer.Replace(t)
 	}
 	return toks
 }

@@ -103,7 +103,7 @@ func (v schemaView) resolve(s map[string]any) map[string]any {
 			if !ok {
 				return s
 			}
-			at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(tok)]
+			at = m[unescapePointer.Replace(tok)]
 		}
 		next, ok := at.(map[string]any)
 		if !ok {
@@ -339,8 +339,14 @@ func (v schemaView) names() map[string]string {
 	return out
 }
 
+// The two directions of RFC 6901, section 3; a Replacer is costly to make.
+var (
+	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 func escapePointer(s string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+	return pointerEscape.Replace(s)
 }
 
 // walkPath follows a dotted path through nested maps.

@@ -90,12 +90,11 @@ type nowhere string
 // pointed follows a JSON pointer into a shape. why is not "" where no value that
 // fits the shape has anything there; the shape is nil where it may.
 func pointed(s shape, pointer string) (found shape, why nowhere) {
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	if pointer == "" {
 		return s, ""
 	}
 	for _, tok := range strings.Split(pointer[1:], "/") {
-		tok = unescape.Replace(tok)
+		tok = unescapePointer.Replace(tok)
 		s = flatShape(s)
 		if s == nil {
 			return nil, ""

@@ -88,6 +88,8 @@ func Begin(c *Contract, r Route, in Input, id IdentityFact, call CallFacts) (Loo
 	switch {
 	case c == nil || in.contract != c || r.target == nil:
 		return Looking{}, fault.New(fault.Internal, errUnusable)
+	case !c.envelope.Usable():
+		return Looking{}, fault.Newf(fault.Internal, "the schema of the answers of %s cannot be used", c.action)
 	case id.Name != r.target.identity:
 		return Looking{}, fault.Newf(fault.TargetNotAllowed, "the target %q uses the identity %q, not %q", r.target.name, r.target.identity, id.Name)
 	}

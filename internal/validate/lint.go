@@ -56,12 +56,17 @@ type SchemaFinding struct {
 // covers what the schema can say, not what an engine does with it: two engines
 // must still accept each value. doc is a value that Parse makes.
 func LintSchema(doc any, use SchemaUse) []SchemaFinding {
-	found := guardSchema(doc)
+	var found []SchemaFinding
+	key, parsed := schemaKey(doc)
+	s := keptSchema(key)
+	if !parsed || s == nil { // a kept one has passed the guard
+		found = guardSchema(doc)
+	}
 	if use != UseInput && use != UseExpect && use != UseEnvelope {
 		found = append(found, lintResultMaps(doc)...)
 	}
 	if len(found) == 0 {
-		found = proveSchema(doc, use)
+		found = proveSchema(doc, use, key, s)
 	}
 	slices.SortStableFunc(found, func(a, b SchemaFinding) int {
 		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Rule, b.Rule))

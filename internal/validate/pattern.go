@@ -15,6 +15,9 @@ const patternBytes = 1024
 // RE2 that ECMA 262 reads the same way, without the classes that differ there
 // or that name what is forbidden instead of what is allowed.
 func LintPattern(p string) []string {
+	if _, ok := keptPattern(p); ok {
+		return nil
+	}
 	if p == "" || len(p) > patternBytes {
 		return []string{"a pattern has 1 to 1024 bytes"}
 	}
@@ -22,7 +25,8 @@ func LintPattern(p string) []string {
 	if err != nil {
 		return []string{patternTrouble(p)}
 	}
-	if _, err := regexp.Compile(p); err != nil {
+	re, err := regexp.Compile(p)
+	if err != nil {
 		return []string{"the pattern is too large"}
 	}
 	var out []string
@@ -32,6 +36,9 @@ func LintPattern(p string) []string {
 	out = append(out, scanPattern(p)...)
 	if len(out) == 0 && isCostly(tree) {
 		out = append(out, costComplaint)
+	}
+	if len(out) == 0 {
+		keepPattern(p, re)
 	}
 	return out
 }

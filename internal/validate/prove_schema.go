@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/big"
@@ -28,8 +29,14 @@ type prover struct {
 
 // proveSchema proves a document that guardSchema found nothing in, on the
 // graph that the first engine compiled, with every reference resolved.
-func proveSchema(doc any, use SchemaUse) []SchemaFinding {
-	s, err := compileBoth("schema", clone(doc))
+// s is the document compiled, nil where nobody has done that yet.
+func proveSchema(doc any, use SchemaUse, key [sha256.Size]byte, s *Schema) []SchemaFinding {
+	var err error
+	if s == nil {
+		if s, err = compileBoth("schema", clone(doc)); err == nil {
+			keepSchema(key, s)
+		}
+	}
 	if err != nil {
 		return []SchemaFinding{{Rule: ruleCompile, Message: "does not compile: " + err.Error(), Hint: "write it in JSON Schema draft 2020-12"}}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	second "github.com/kaptinlin/jsonschema"
 	first "github.com/santhosh-tekuri/jsonschema/v6"
@@ -23,6 +24,8 @@ type Schema struct {
 	second *second.Schema
 
 	patterned bool // has patternProperties
+
+	later func() *Schema // gives the schema that holds the engines; nil where this one does
 }
 
 // SchemaError says why a schema was not compiled.
@@ -46,6 +49,10 @@ func (e *SchemaError) Error() string {
 // LintSchema. An error is a *SchemaError. name is for the operator.
 func CompileSchema(name string, doc any) (*Schema, error) {
 	doc = clone(doc)
+	key, parsed := schemaKey(doc)
+	if s := keptSchema(key); parsed && s != nil {
+		return &Schema{name: name, doc: doc, first: s.first, second: s.second, patterned: s.patterned}, nil
+	}
 	if found := guardSchema(doc); len(found) > 0 {
 		return nil, &SchemaError{name, found}
 	}
@@ -56,7 +63,42 @@ func CompileSchema(name string, doc any) (*Schema, error) {
 			Hint: "write it in JSON Schema draft 2020-12",
 		}}}
 	}
+	keepSchema(key, s)
 	return s, nil
+}
+
+// DeferSchema is CompileSchema for a document that the program makes itself out
+// of parts that compiled: the guard looks at it now, the engines take it when it
+// is first used, or when Usable is asked. Until then it costs little. Where they
+// do not take it, it refuses everything.
+func DeferSchema(name string, doc any) (*Schema, error) {
+	doc = clone(doc)
+	if found := guardSchema(doc); len(found) > 0 {
+		return nil, &SchemaError{name, found}
+	}
+	return &Schema{name: name, doc: doc, later: sync.OnceValue(func() *Schema {
+		s, err := compileBoth(name, doc)
+		if err != nil {
+			return nil
+		}
+		return s
+	})}, nil
+}
+
+// Usable says whether both engines have taken the schema, which it lets them do
+// where that was deferred. Who sends something whose answer it must check asks
+// before sending.
+func (s *Schema) Usable() bool { return s.engines() != nil }
+
+// engines returns the schema that holds both engines, nil where there is none.
+func (s *Schema) engines() *Schema {
+	if s != nil && s.later != nil {
+		s = s.later()
+	}
+	if s == nil || s.first == nil || s.second == nil {
+		return nil
+	}
+	return s
 }
 
 func compileBoth(name string, doc any) (s *Schema, err error) {
@@ -87,6 +129,7 @@ func compileFirst(doc any) (*first.Schema, error) {
 	c.DefaultDraft(first.Draft2020)
 	c.UseLoader(denyLoader{})
 	c.AssertFormat()
+	c.UseRegexpEngine(compileKept)
 	for name, ok := range formats {
 		c.RegisterFormat(&first.Format{Name: name, Validate: func(v any) error {
 			if s, is := v.(string); is && !ok(s) {
@@ -147,7 +190,7 @@ func (s *Schema) Validate(v any) *Violation {
 // Violations returns at most max violations, in a fixed order; none means that
 // both engines accept v. When the engines disagree the first one says so.
 func (s *Schema) Violations(v any, max int) []Violation {
-	if s == nil || s.first == nil || s.second == nil {
+	if s = s.engines(); s == nil {
 		return []Violation{{Rule: ruleNotCompiled, Message: "there is no compiled schema", Reason: "cannot be checked"}}
 	}
 	if !isParsed(v, 0) {
@@ -159,10 +202,11 @@ func (s *Schema) Violations(v any, max int) []Violation {
 // validateParsed is Validate for a value that this package has just parsed, so
 // that a large body is not walked once more.
 func (s *Schema) validateParsed(v any) *Violation {
-	if s == nil || s.first == nil || s.second == nil {
+	e := s.engines()
+	if e == nil {
 		return s.Validate(v)
 	}
-	found := s.ask(v, 1)
+	found := e.ask(v, 1)
 	if len(found) == 0 {
 		return nil
 	}

@@ -340,10 +340,11 @@ func (f *File) plain(at Pos, t *token.Token) *Node {
 		f.Report(at, "missing-value", "write the value, null or \"\"", "a value is missing")
 		return nil
 	}
-	if jsonNumber.MatchString(s) {
+	mayBeNumber := strings.IndexByte("0123456789+-.", s[0]) >= 0 // spares most texts two patterns
+	if mayBeNumber && jsonNumber.MatchString(s) {
 		return &Node{Kind: Number, Pos: at, Text: s}
 	}
-	if otherNumber.MatchString(s) {
+	if mayBeNumber && otherNumber.MatchString(s) {
 		f.Report(at, "number", "write it as JSON does, or in quotes where it is a text", "%s is a number in a spelling that JSON does not have", s)
 		return nil
 	}
