@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -138,6 +139,12 @@ func FuzzLoadContract(f *testing.F) {
 	f.Add([]byte(goodContract))
 	f.Add([]byte(readText))
 	f.Add([]byte(pathContract))
+	good := stepsContract(f)
+	f.Add([]byte(good))
+	_, slips := readSlips(f, "testdata/step_refusals.txt")
+	for _, s := range slips {
+		f.Add([]byte(strings.Replace(good, s.old, s.new, 1)))
+	}
 	for _, pattern := range []string{"../../contracts/*/contract.yaml"} {
 		paths, _ := filepath.Glob(pattern)
 		for _, p := range paths {
@@ -159,6 +166,17 @@ func FuzzLoadContract(f *testing.F) {
 			return
 		}
 		c := d.c
+		for _, s := range c.allSteps() {
+			reads := s.method == "GET" || s.method == "HEAD" || s.method == "POST" && s.reads != "" && s.kind != StepLookup
+			switch {
+			case s.reader == nil || s.path == nil || s.timeout < minTimeout || len(s.rows) == 0 || len(s.rows) != len(s.captures):
+				t.Fatalf("%s is not whole", s.name)
+			case s.kind != StepRequest && !reads:
+				t.Fatalf("%s sends %s", s.name, s.method)
+			case s.kind == StepPoll && (s.every < minPollEvery || s.within < s.every):
+				t.Fatal("a poll without pace or end")
+			}
+		}
 		switch {
 		case c.inputSchema == nil || c.resultSchema == nil || c.envelope == nil || c.request.reader == nil || c.request.path == nil:
 			t.Fatal("a contract that is not whole")
@@ -171,9 +189,13 @@ func FuzzLoadContract(f *testing.F) {
 		case c.effect == Destroy && c.approval.ask != AskEveryCall:
 			t.Fatal("a destroying contract that does not ask")
 		}
-		for _, h := range c.request.headers {
-			if refusedHeader(h.name) || h.node.usesInput() {
-				t.Fatal("a header that a contract may not set")
+		for _, s := range c.allSteps() {
+			for _, h := range s.headers {
+				words := map[string]bool{}
+				h.node.inputs(words)
+				if refusedHeader(h.name) || len(words) > 0 {
+					t.Fatal("a header that a contract may not set")
+				}
 			}
 		}
 		_, _ = c.ParseInput(map[string]any{})

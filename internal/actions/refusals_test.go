@@ -18,7 +18,7 @@ type slip struct {
 	want           []string
 }
 
-func readSlips(t *testing.T, path string) (head string, slips []slip) {
+func readSlips(t testing.TB, path string) (head string, slips []slip) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
