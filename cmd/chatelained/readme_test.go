@@ -50,7 +50,7 @@ func TestReadme(t *testing.T) {
 	if len(blocks) != len(readmeBlocks) {
 		t.Fatalf("the README has %d shell blocks, the test knows %d", len(blocks), len(readmeBlocks))
 	}
-	s := newShell(t)
+	s := newShell(t, releaseService)
 	for i, b := range readmeBlocks {
 		block := blocks[i][1]
 		if !strings.HasPrefix(block, b.first) {
@@ -104,7 +104,15 @@ type shell struct {
 
 const shellPrompt = "READY> "
 
-func newShell(t *testing.T) *shell {
+// releaseService is the README's remote system.
+func releaseService(r upstream.Request) upstream.Answer {
+	if r.Method == "GET" {
+		return upstream.JSON(200, strings.Replace(string(release("test", "2.14.3").Body), `"queued"`, `"healthy"`, 1))
+	}
+	return release("production", versionOf(r))
+}
+
+func newShell(t *testing.T, service func(upstream.Request) upstream.Answer) *shell {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "chr")
 	if err != nil {
@@ -129,12 +137,7 @@ func newShell(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	ca := testkit.CA(t)
-	s := &shell{t: t, home: home, ca: testkit.CAFile(t, ca), up: testkit.HTTPS(t, ca, func(r upstream.Request) upstream.Answer {
-		if r.Method == "GET" {
-			return upstream.JSON(200, strings.Replace(string(release("test", "2.14.3").Body), `"queued"`, `"healthy"`, 1))
-		}
-		return release("production", versionOf(r))
-	})}
+	s := &shell{t: t, home: home, ca: testkit.CAFile(t, ca), up: testkit.HTTPS(t, ca, service)}
 	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
 	cmd.Dir = home
 	cmd.Env = []string{"HOME=" + home, "TERM=dumb", "PATH=" + os.Getenv("PATH"), "PS1=" + shellPrompt, "PS2=", "HISTFILE="}

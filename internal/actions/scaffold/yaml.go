@@ -59,8 +59,8 @@ func quoted(s string) string {
 	if plainWord.MatchString(s) && !slices.Contains(otherMeaning, strings.ToLower(s)) {
 		return s
 	}
-	if !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || steers(r) }) {
-		return "'" + s + "'"
+	if !strings.ContainsFunc(s, steers) {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	// JSON's escapes are YAML's too.
 	var b strings.Builder
