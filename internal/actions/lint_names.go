@@ -12,7 +12,7 @@ var suspectWords = []string{
 	"server", "address", "addr", "ip", "port", "domain", "socket", "upstream", "destination", "redirect", "callback",
 	"webhook", "href", "link", "password", "passwd", "secret", "apikey", "auth", "authorization", "cookie", "identity",
 	"impersonate", "sudo", "role", "privilege", "shell", "exec", "eval", "program", "binary", "sql", "jql", "template",
-	"expression", "options", "opts", "params",
+	"expression", "options", "opts", "params", "arg", "argument", "argv",
 }
 
 // suspectNames remarks on free inputs that are called like an authority.
