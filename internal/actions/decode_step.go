@@ -111,15 +111,25 @@ func (d *draft) headerValue(at strictyaml.Pos, name string, v *valueNode) bool {
 				return false
 			}
 		} else if root != "call" {
-			d.bad(at, "header-value", "write a constant, a call. value, or a value that a lookup captured", "the header %s holds a value that is none of these", name)
+			d.bad(at, "header-value", "write a constant, a call. value, or a value that a lookup captured", "the header %s holds %s, which no header may", name, path)
 			return false
 		}
 	}
-	if s, ok := v.lit.(string); v.op == opConst && (!ok || !validHeaderText(s)) {
+	if s, ok := v.lit.(string); v.op == opConst && (!ok || !validHeaderText(s)) || !v.visible() {
 		d.bad(at, "header-value", "", "the header %s holds a character that headers cannot have", name)
 		return false
 	}
 	return true
+}
+
+// visible says whether every text that the author wrote into the value is
+// visible ASCII, with spaces at most.
+func (v *valueNode) visible() bool {
+	s, text := v.lit.(string)
+	if text && strings.ContainsFunc(s, func(r rune) bool { return !visible(r) && r != ' ' }) {
+		return false
+	}
+	return !slices.ContainsFunc(v.args, func(a *valueNode) bool { return !a.visible() })
 }
 
 // headerCaptured wants an enum or a pattern of visible ASCII.
