@@ -10,19 +10,23 @@ type DisplayText struct {
 }
 
 // cleanDisplay removes control characters (newline and tab stay) and the
-// characters that turn the direction of text, then cuts at the bound.
+// characters that turn the direction of text, then cuts at the bound. A newline
+// ends a line: where nothing follows it, it begins none.
 func cleanDisplay(s string, b DisplayBound) DisplayText {
 	var out strings.Builder
-	count, lines := 0, 1
+	count, ended := 0, 0
 	for _, r := range s {
 		if isControl(r) || isBidi(r) {
 			continue
 		}
-		if r == '\n' {
-			lines++
+		if ended >= b.Lines { // the newline before this one is the last that counts
+			return DisplayText{strings.TrimSuffix(out.String(), "\n"), true}
 		}
-		if count++; count > b.Max || lines > b.Lines {
+		if count++; count > b.Max {
 			return DisplayText{out.String(), true}
+		}
+		if r == '\n' {
+			ended++
 		}
 		out.WriteRune(r)
 	}

@@ -93,6 +93,7 @@ func Parse(b []byte, l Limits) (any, error) {
 	if err := p.whole(); err != nil {
 		return nil, err
 	}
+	p.sizes = lookAhead(b, l)
 	p.space()
 	v, err := p.value()
 	if err != nil {
@@ -118,6 +119,9 @@ type parser struct {
 	nodes  int
 	limits Limits
 	path   []step // where we are, for errors and for the depth
+
+	sizes  []uint16 // how many values each list and object holds, see lookAhead
+	opened int      // how many of them are open or past
 }
 
 func (p *parser) fail(rule string, at int) *ParseError {
@@ -211,7 +215,7 @@ func (p *parser) array() (any, error) {
 	if err := p.down(); err != nil {
 		return nil, err
 	}
-	out := []any{}
+	out := make([]any, 0, p.room())
 	if p.peek() == ']' {
 		p.up()
 		return out, nil
@@ -241,7 +245,7 @@ func (p *parser) object() (any, error) {
 	if err := p.down(); err != nil {
 		return nil, err
 	}
-	out := map[string]any{}
+	out := newObject(p.room())
 	if p.peek() == '}' {
 		p.up()
 		return out, nil

@@ -251,7 +251,12 @@ func TestPickMistakes(t *testing.T) {
 func TestCleanDisplay(t *testing.T) {
 	b := DisplayBound{Max: 20, Lines: 3}
 	for in, want := range map[string]DisplayText{
-		"plain": {"plain", false}, "a\tb\nc": {"a\tb\nc", false}, "a\r\nb\x00\x1b[31mc\x7f\u0085d": {"a\nb[31mcd", false}, "\u202eevil\u2066x\u200f\u061c": {"evilx", false},
+		"1\n2\n3\n":              {"1\n2\n3\n", false}, // three lines, each with its end
+		"1\n2\n3\n\u200e":        {"1\n2\n3\n", false},
+		"1\n2\n3\n\n":            {"1\n2\n3", true},
+		"\n\n\n":                 {"\n\n\n", false},
+		"12345678901234567890\n": {"12345678901234567890", true}, // the end of the line is one character too many
+		"plain":                  {"plain", false}, "a\tb\nc": {"a\tb\nc", false}, "a\r\nb\x00\x1b[31mc\x7f\u0085d": {"a\nb[31mcd", false}, "\u202eevil\u2066x\u200f\u061c": {"evilx", false},
 		"é😀\u200d": {"é😀\u200d", false}, "1\n2\n3\n4": {"1\n2\n3", true}, strings.Repeat("é", 21): {strings.Repeat("é", 20), true}, strings.Repeat("x", 20): {strings.Repeat("x", 20), false}, strings.Repeat("\x07", 90): {"", false},
 	} {
 		if got := cleanDisplay(in, b); got != want {

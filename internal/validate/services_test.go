@@ -190,7 +190,7 @@ func TestFileService(t *testing.T) {
 	})
 	good := `{"type":"file","encoding":"base64","sha":"9f2c","content":"IyBOb3RlcwoK4oCub2xs\nZWgK\n"}`
 	p, no := r.Prove(answer(200, good), nil, testNow)
-	if no != nil || p.Display()["text"] != (DisplayText{"# Notes\n\nolleh", true}) {
+	if no != nil || p.Display()["text"] != (DisplayText{"# Notes\n\nolleh\n", false}) {
 		t.Errorf("%v %+v", no, p.Display())
 	}
 	serve(t, r, nil, []served{
