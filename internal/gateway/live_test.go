@@ -37,6 +37,39 @@ func TestPlaces(t *testing.T) {
 	take("a", "")
 }
 
+// A poll leaves half of the places to calls.
+func TestPollsLeavePlaces(t *testing.T) {
+	var p places
+	p.init(Limits{Calls: 100, CallsPerTarget: 4})
+	one, err := p.takeBehind("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.takeBehind("a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.takeBehind("a"); fault.CodeOf(err) != fault.Overloaded {
+		t.Errorf("a third poll: %v", err)
+	}
+	if _, err = p.takeBehind("b"); err != nil {
+		t.Errorf("another target: %v", err)
+	}
+	for range 2 {
+		if _, err = p.take("a"); err != nil {
+			t.Errorf("a call finds no place: %v", err)
+		}
+	}
+	one()
+	if _, err = p.takeBehind("a"); fault.CodeOf(err) != fault.Overloaded {
+		t.Errorf("a poll before calls: %v", err)
+	}
+	var least places
+	least.init(Limits{Calls: 1, CallsPerTarget: 1}) // the least that can be set still polls
+	if _, err = least.takeBehind("a"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPlacesMany(t *testing.T) {
 	var p places
 	p.init(Limits{Calls: 8, CallsPerTarget: 8})

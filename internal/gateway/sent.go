@@ -208,7 +208,11 @@ func (g *Gateway) ask(ctx context.Context, s *sent, kind actions.StepKind, n int
 	if err != nil {
 		return judged{}, err
 	}
-	place, err := g.places.wait(ctx, s.route.Target().Name(), placeWait)
+	wait := g.places.wait
+	if kind == actions.StepPoll {
+		wait = g.places.waitBehind
+	}
+	place, err := wait(ctx, s.route.Target().Name(), placeWait)
 	if err != nil {
 		return judged{}, err
 	}
