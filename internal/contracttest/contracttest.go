@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if len(problems) > 0 {
 		return Report{}, problems
 	}
-	fixtures, err := gather(set, o)
+	chosen, fixtures, err := gather(set, o)
 	if err != nil {
 		return Report{}, err
 	}
@@ -50,11 +50,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	p := player{set: set, trust: t, signers: signers, outlines: map[string]*outline{}}
-	for _, fx := range fixtures {
-		if c, ok := set.Contract(fx.action); ok && p.outlines[fx.action] == nil {
-			if p.outlines[fx.action], err = readOutline(c); err != nil {
-				return Report{}, err
-			}
+	for _, c := range chosen {
+		if p.outlines[c.Action()], err = readOutline(c); err != nil {
+			return Report{}, err
 		}
 	}
 	cases, all := make([]Case, len(fixtures)), make([]played, len(fixtures))
@@ -69,7 +67,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
-	rep := Report{Cases: cases, Coverage: p.coverageOf(all)}
+	rep := Report{Cases: cases, Coverage: p.coverageOf(chosen, all)}
 	if o.Mutate {
 		if rep.Mutations, err = p.mutateAll(ctx, all, o.Parallel); err != nil {
 			return Report{}, err
@@ -87,12 +85,13 @@ func parallel(n int) int {
 }
 
 // gather reads the fixtures of the chosen contracts.
-func gather(set *actions.Set, o Options) ([]fixture, error) {
+func gather(set *actions.Set, o Options) ([]*actions.Contract, []fixture, error) {
 	for _, a := range o.Actions {
 		if _, ok := set.Contract(a); !ok {
-			return nil, fmt.Errorf("there is no contract %q in %s", a, o.Contracts)
+			return nil, nil, fmt.Errorf("there is no contract %q in %s", a, o.Contracts)
 		}
 	}
+	var chosen []*actions.Contract
 	var out []fixture
 	var problems actions.Problems
 	for _, c := range set.Contracts() {
@@ -100,12 +99,12 @@ func gather(set *actions.Set, o Options) ([]fixture, error) {
 			continue
 		}
 		fs, ps := readFixtures(o.Contracts, c)
-		out, problems = append(out, fs...), append(problems, ps...)
+		chosen, out, problems = append(chosen, c), append(out, fs...), append(problems, ps...)
 	}
 	if len(problems) > 0 {
-		return nil, problems
+		return nil, nil, problems
 	}
-	return out, nil
+	return chosen, out, nil
 }
 
 // played is a fixture with the answers that its call met.

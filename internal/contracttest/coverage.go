@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"chatelaine/internal/actions"
 	"chatelaine/internal/actions/strictyaml"
 )
 
@@ -183,19 +184,18 @@ func (p *place) why() string {
 	return "no fixture's answer has it"
 }
 
-// coverageOf counts what was played, by action.
-func (p player) coverageOf(all []played) []Coverage {
-	var out []Coverage
-	var c *counting
-	for i, pl := range all {
-		if c == nil {
-			c = newCounting(p.outlines[pl.fx.action])
+// coverageOf counts what was played, by action. A contract without a fixture has
+// every place missing.
+func (p player) coverageOf(chosen []*actions.Contract, all []played) []Coverage {
+	out := make([]Coverage, 0, len(chosen))
+	for _, contract := range chosen {
+		c := newCounting(p.outlines[contract.Action()])
+		for _, pl := range all {
+			if pl.fx.action == contract.Action() {
+				c.play(pl)
+			}
 		}
-		c.play(pl)
-		if i == len(all)-1 || all[i+1].fx.action != pl.fx.action {
-			out = append(out, c.coverage(pl.fx.action))
-			c = nil
-		}
+		out = append(out, c.coverage(contract.Action()))
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func (p player) play(ctx context.Context, fx fixture) (got, error) {
 		return got{}, err
 	}
 	c, _ := p.set.Contract(fx.action)
-	r, err := newRemote(p.trust, target, answers, secret, c.Timeout())
+	r, err := newRemote(p.trust, target, answers, secret)
 	if err != nil {
 		return got{}, err
 	}

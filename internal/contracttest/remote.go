@@ -17,10 +17,6 @@ import (
 	"chatelaine/internal/executor"
 )
 
-// silentLimit is how long an answer is waited for that comes too late or never:
-// a fixture's delay is compared with the real limits, not sat out.
-const silentLimit = 200 * time.Millisecond
-
 // remote is the loopback server of one fixture.
 type remote struct {
 	srv    *upstream.Server
@@ -29,13 +25,14 @@ type remote struct {
 
 	mu      sync.Mutex // guards the rest
 	answers []answer
-	next    int      // the answer that comes now
-	used    bool     // it was given before: it is one that is repeated
-	step    string   // the step that is being sent
-	steps   []string // the step of each request that came
-	dialled []string // addresses that the executor wanted
-	extra   int      // requests beyond the last answer
-	strays  []string // requests for which the script has another step's answer
+	next    int           // the answer that comes now
+	used    bool          // it was given before: it is one that is repeated
+	step    string        // the step that is being sent
+	limit   time.Duration // how long that step may take
+	steps   []string      // the step of each request that came
+	dialled []string      // addresses that the executor wanted
+	extra   int           // requests beyond the last answer
+	strays  []string      // requests for which the script has another step's answer
 }
 
 // trust is the authority of a run and the certificates it has made.
@@ -66,9 +63,9 @@ func (t *trust) leaf(host string) (tls.Certificate, error) {
 
 // newRemote starts the server that stands for the target. The target keeps its
 // host name; only the dialer and the trust are replaced.
-func newRemote(t *trust, target *actions.Target, answers []answer, secret *planted.Secret, limit time.Duration) (*remote, error) {
+func newRemote(t *trust, target *actions.Target, answers []answer, secret *planted.Secret) (*remote, error) {
 	r := &remote{answers: answers, secret: secret}
-	o := upstream.Options{Script: r.script(limit)}
+	o := upstream.Options{Script: r.answer}
 	if target.Scheme() == "https" {
 		leaf, err := t.leaf(target.Host())
 		if err != nil {
@@ -81,11 +78,7 @@ func newRemote(t *trust, target *actions.Target, answers []answer, secret *plant
 		return nil, fmt.Errorf("no server on loopback: %w", err)
 	}
 	r.srv = srv
-	eo := executor.Options{Dial: r.dial, Roots: t.ca.Pool()}
-	if silent(answers, limit) {
-		eo.HeaderTimeout = silentLimit
-	}
-	r.exec = executor.New(eo)
+	r.exec = executor.New(executor.Options{Dial: r.dial, Roots: t.ca.Pool()})
 	return r, nil
 }
 
@@ -103,25 +96,18 @@ func (r *remote) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return d.DialContext(ctx, network, r.srv.Addr())
 }
 
-// tooLate says whether an answer comes after the executor has given up.
+// tooLate says whether an answer comes after the executor has given up. The
+// delay is compared with the real limits and not sat out: the connection ends
+// instead, which is the same to a caller.
 func (a answer) tooLate(limit time.Duration) bool {
 	return a.delay >= min(limit, executor.DefaultHeaderTimeout)
 }
 
-func silent(answers []answer, limit time.Duration) bool {
-	for _, a := range answers {
-		if a.tooLate(limit) {
-			return true
-		}
-	}
-	return false
-}
-
-// begin says which step is sent now.
-func (r *remote) begin(step string) {
+// begin says which step is sent now, and how long it may take.
+func (r *remote) begin(step string, limit time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.step = step
+	r.step, r.limit = step, limit
 }
 
 // exhausted says whether a request has come that the script has no answer for.
@@ -142,32 +128,30 @@ func (r *remote) left() int {
 	return n
 }
 
-// script gives the answers in order, each to a request of its own step; one
+// answer gives the answers in order, each to a request of its own step; one
 // that is repeated as long as that step is sent, and none beyond the last.
-func (r *remote) script(limit time.Duration) upstream.Script {
-	return func(upstream.Request) upstream.Answer {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.steps = append(r.steps, r.step)
-		if r.used && r.answers[r.next].step != r.step {
-			r.next, r.used = r.next+1, false
-		}
-		if r.next >= len(r.answers) {
-			r.extra++
-			return upstream.Answer{Close: upstream.BeforeAnswer}
-		}
-		a := r.answers[r.next]
-		if a.step != r.step {
-			r.strays = append(r.strays, fmt.Sprintf("answers[%d] is for the step %s, and %s was sent", r.next, a.step, r.step))
-			return upstream.Answer{Close: upstream.BeforeAnswer}
-		}
-		if a.repeat {
-			r.used = true
-		} else {
-			r.next++
-		}
-		return r.render(a, limit)
+func (r *remote) answer(upstream.Request) upstream.Answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, r.step)
+	if r.used && r.answers[r.next].step != r.step {
+		r.next, r.used = r.next+1, false
 	}
+	if r.next >= len(r.answers) {
+		r.extra++
+		return upstream.Answer{Close: upstream.BeforeAnswer}
+	}
+	a := r.answers[r.next]
+	if a.step != r.step {
+		r.strays = append(r.strays, fmt.Sprintf("answers[%d] is for the step %s, and %s was sent", r.next, a.step, r.step))
+		return upstream.Answer{Close: upstream.BeforeAnswer}
+	}
+	if a.repeat {
+		r.used = true
+	} else {
+		r.next++
+	}
+	return r.render(a, r.limit)
 }
 
 // render makes a server's answer of a fixture's.
@@ -180,9 +164,7 @@ func (r *remote) render(a answer, limit time.Duration) upstream.Answer {
 		out.Headers = append(out.Headers, upstream.Header{Name: h.Name, Value: string(fill([]byte(h.Value)))})
 	}
 	switch {
-	case a.tooLate(limit):
-		out.Hang = upstream.BeforeAnswer
-	case a.close == "before_answer":
+	case a.tooLate(limit), a.close == "before_answer":
 		out.Close = upstream.BeforeAnswer
 	case a.close == "after_headers":
 		out.Close = upstream.AfterHeaders

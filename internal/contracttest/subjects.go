@@ -36,7 +36,10 @@ func (b *breeder) subjects() {
 		}
 	}
 	for _, r := range b.row.reads {
-		if r.part == "success" && !r.find && r.each == nil && (bound[r.name] || b.repeats(r)) {
+		if r.find || r.each != nil || r.part != "success" && r.part != "capture" {
+			continue
+		}
+		if r.part == "success" && bound[r.name] || b.repeats(r) {
 			b.subject(r)
 		}
 	}
@@ -98,7 +101,11 @@ func (b *breeder) repeats(r readPlace) bool {
 	if b.base.proved == nil {
 		return false
 	}
-	v := b.base.proved.Data()[r.name]
+	values := b.base.proved.Data()
+	if r.part == "capture" {
+		values, _ = b.base.proved.Captured()
+	}
+	v := values[r.name]
 	text, ok := v.(string)
 	least := shortestSubject
 	if n, number := v.(json.Number); number {

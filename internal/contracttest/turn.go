@@ -141,7 +141,7 @@ func (t *turn) send(ctx context.Context, step actions.Step, policy actions.Retry
 func (t *turn) attempt(ctx context.Context, step actions.Step) (end executor.End, after time.Duration) {
 	g := &t.g
 	g.ok, g.data, g.display, g.captured, g.fault, g.rejection = false, nil, nil, nil, nil, nil
-	t.r.begin(step.Name())
+	t.r.begin(step.Name(), step.Request().Timeout())
 	ex := t.r.exec.Send(ctx, g.target.Identity(), step.Request(), g.cred)
 	layer, rule, refused := ex.Rejected()
 	switch found := g.cred.echoed(ex); {
