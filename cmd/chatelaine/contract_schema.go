@@ -11,10 +11,6 @@ import (
 	"chatelaine/internal/durable"
 )
 
-// schemaLine is the first line of a file that an editor checks: the modeline of
-// yaml-language-server, which most editors' YAML support reads.
-const schemaLine = "# yaml-language-server: $schema="
-
 func (a *app) contractSchemaCmd() *cobra.Command {
 	var asJSON bool
 	var out string

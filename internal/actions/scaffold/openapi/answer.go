@@ -158,7 +158,8 @@ func (x *outputs) list(name, at string, s scaffold.Shape, must bool) {
 			shape, ok = x.id(m.Name, shape, name+"[]."+outputName(m.Name), shape.Example)
 		}
 		inner := outputName(m.Name)
-		if shape.Null = false; !ok || inner == "" || !shape.Evidence() {
+		twice := slices.ContainsFunc(each, func(o scaffold.Output) bool { return o.Name == inner })
+		if shape.Null = false; !ok || twice || inner == "" || !shape.Evidence() {
 			continue
 		}
 		must := m.Required && !m.Shape.Null

@@ -2,8 +2,13 @@ package openapi_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"chatelaine/internal/actions/scaffold/openapi"
 )
@@ -95,4 +100,56 @@ func TestReferencesThatUnfoldAreBounded(t *testing.T) {
 	if len(o.LeftOut) == 0 || len(o.Files()["contract.yaml"]) > 1<<20 {
 		t.Errorf("%d bytes of a contract, left out: %v", len(o.Files()["contract.yaml"]), o.LeftOut)
 	}
+}
+
+// Descriptions that were damaged anywhere are refused with a reason, or become a
+// skeleton that loads. The same damage every time.
+func TestDamagedDescriptions(t *testing.T) {
+	const damages = 30
+	for _, file := range samples {
+		whole, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(uint64(len(file)), 2))
+		made := 0
+		for range damages {
+			b := slices.Clone(whole)
+			for range 1 + r.IntN(4) {
+				b = damage(b, r)
+			}
+			d, err := openapi.Parse(b)
+			if err != nil {
+				continue
+			}
+			for _, op := range d.Operations() {
+				o, err := d.Outline(openapi.Options{Operation: op.Method + " " + op.Path, Action: "draft_one"})
+				if err != nil || len(o.Complete()) > 0 {
+					continue
+				}
+				if _, err := o.Write(t.TempDir()); err != nil {
+					t.Errorf("%v\n%s", err, b)
+				}
+				made++
+			}
+		}
+		if made < damages/2 {
+			t.Errorf("%s: only %d skeletons", file, made)
+		}
+	}
+}
+
+// damage changes, drops or repeats a piece.
+func damage(b []byte, r *rand.Rand) []byte {
+	const piece = 60
+	i := r.IntN(len(b))
+	j := min(len(b), i+r.IntN(piece))
+	switch r.IntN(3) {
+	case 0:
+		b[i] = byte(r.IntN(utf8.RuneSelf))
+		return b
+	case 1:
+		return slices.Concat(b[:i], b[j:])
+	}
+	return slices.Concat(b[:j], b[i:])
 }
