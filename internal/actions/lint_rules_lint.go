@@ -119,4 +119,19 @@ var lintRules = []Rule{
 		Title:  "An input that comes back through an answer to where it may not stand",
 		Reason: "A service that repeats what it was sent makes the agent's word look like its own. A captured value that stands in the answer under the name under which an input was sent is taken for that input: in a header, in a path that the input may not be in, and as evidence.",
 	},
+	{
+		ID: "host-in-contract", Page: "Site file", Severity: Warning,
+		Title:  "An address in what is sent",
+		Reason: "A contract never names a host: where things go is the operator's word, and the same contract serves a test system and the real one.",
+	},
+	{
+		ID: "secret-in-contract", Page: "Site file", Severity: Error,
+		Title:  "Something that looks like a credential",
+		Reason: "A contract is read by everybody who reviews it, and its digest is in the record. Credentials lie in the vault and are put on at the last hop.",
+	},
+	{
+		ID: "natural-compare", Page: "Doing it once", Severity: Error,
+		Title:  "A compare-and-set that calls itself repeatable by nature",
+		Reason: "natural means the same effect and the same answer. A request that compares first is refused when it is repeated after it worked, and the refusal would be taken for a failure.",
+	},
 }
