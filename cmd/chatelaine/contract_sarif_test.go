@@ -12,6 +12,31 @@ import (
 	"chatelaine/internal/actions"
 )
 
+// object is one JSON object as a program reads it.
+type object = map[string]any
+
+// dig follows members and indexes; what is not there fails the test.
+func dig(t *testing.T, v any, path ...any) any {
+	t.Helper()
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			m, _ := v.(object)
+			v = m[p]
+		case int:
+			l, _ := v.([]any)
+			if p >= len(l) {
+				t.Fatalf("no element %d of %v", p, path)
+			}
+			v = l[p]
+		}
+	}
+	if v == nil {
+		t.Errorf("nothing at %v", path)
+	}
+	return v
+}
+
 // The required members, closed words and references of SARIF 2.1.0: what a
 // validator of its schema, and a reader of the log, would refuse.
 func TestSARIF(t *testing.T) {
@@ -25,79 +50,65 @@ func TestSARIF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type object = map[string]any
 	var log object
 	if err := json.Unmarshal(b, &log); err != nil {
 		t.Fatal(err)
 	}
-	get := func(v any, path ...any) any {
-		t.Helper()
-		for _, p := range path {
-			switch p := p.(type) {
-			case string:
-				m, _ := v.(object)
-				v = m[p]
-			case int:
-				l, _ := v.([]any)
-				if p >= len(l) {
-					t.Fatalf("no element %d", p)
-				}
-				v = l[p]
-			}
-		}
-		if v == nil {
-			t.Errorf("nothing at %v", path)
-		}
-		return v
+	if dig(t, log, "version") != "2.1.0" || dig(t, log, "runs", 0, "columnKind") != "unicodeCodePoints" || dig(t, log, "runs", 0, "tool", "driver", "name") == "" {
+		t.Error("another version, other columns or no name")
 	}
-	if get(log, "version") != "2.1.0" || get(log, "runs", 0, "columnKind") != "unicodeCodePoints" {
-		t.Error("another version or other columns")
+	rules, _ := dig(t, log, "runs", 0, "tool", "driver", "rules").([]any)
+	results, _ := dig(t, log, "runs", 0, "results").([]any)
+	if len(rules) != len(actions.Rules()) || len(results) != len(found) {
+		t.Fatalf("%d rules, %d results", len(rules), len(results))
 	}
-	rules, _ := get(log, "runs", 0, "tool", "driver", "rules").([]any)
-	if len(rules) != len(actions.Rules()) || get(log, "runs", 0, "tool", "driver", "name") == "" {
-		t.Errorf("%d rules", len(rules))
+	sarifRules(t, rules)
+	for i, r := range results {
+		sarifResultOf(t, rules, r, found[i])
 	}
+	if dig(t, results[2], "suppressions", 0, "kind") != "inSource" {
+		t.Error("what is set aside is not suppressed")
+	}
+}
+
+func sarifRules(t *testing.T, rules []any) {
+	t.Helper()
 	ids := map[any]bool{}
 	for _, r := range rules {
-		id := get(r, "id")
+		id := dig(t, r, "id")
 		if ids[id] {
 			t.Errorf("%v stands twice", id)
 		}
 		ids[id] = true
 		for _, text := range []string{"shortDescription", "fullDescription", "help"} {
-			if get(r, text, "text") == "" {
+			if dig(t, r, text, "text") == "" {
 				t.Errorf("%v: no %s", id, text)
 			}
 		}
-		if u, err := url.Parse(get(r, "helpUri").(string)); err != nil || !u.IsAbs() || u.Fragment != id {
+		if u, err := url.Parse(dig(t, r, "helpUri").(string)); err != nil || !u.IsAbs() || u.Fragment != id {
 			t.Errorf("%v: helpUri %v", id, u)
 		}
-		if l := get(r, "defaultConfiguration", "level"); l != "error" && l != "warning" {
+		if l := dig(t, r, "defaultConfiguration", "level"); l != "error" && l != "warning" {
 			t.Errorf("%v: level %v", id, l)
 		}
 	}
-	results, _ := get(log, "runs", 0, "results").([]any)
-	if len(results) != len(found) {
-		t.Fatalf("%d results", len(results))
+}
+
+func sarifResultOf(t *testing.T, rules []any, r any, of finding) {
+	t.Helper()
+	index, known := r.(object)["ruleIndex"].(float64)
+	if known && dig(t, rules[int(index)], "id") != dig(t, r, "ruleId") || !known && of.Rule != "a-rule-nobody-knows" {
+		t.Errorf("%s: rule %v at %v", of.Rule, dig(t, r, "ruleId"), index)
 	}
-	for i, r := range results {
-		index, known := r.(object)["ruleIndex"].(float64)
-		if known && get(rules[int(index)], "id") != get(r, "ruleId") || !known && found[i].Rule != "a-rule-nobody-knows" {
-			t.Errorf("result %d: rule %v at %v", i, get(r, "ruleId"), index)
-		}
-		if get(r, "message", "text") == "" || !slices.Contains([]any{"error", "warning", "note", "none"}, get(r, "level")) {
-			t.Errorf("result %d says nothing", i)
-		}
-		place := get(r, "locations", 0, "physicalLocation").(object)
-		if _, err := url.Parse(get(place, "artifactLocation", "uri").(string)); err != nil {
-			t.Errorf("result %d: %v", i, err)
-		}
-		if region, has := place["region"]; has != (found[i].Line > 0) || has && get(region, "startLine").(float64) < 1 {
-			t.Errorf("result %d: region %v", i, region)
-		}
+	if dig(t, r, "message", "text") == "" || !slices.Contains([]any{"error", "warning", "note", "none"}, dig(t, r, "level")) {
+		t.Errorf("%s says nothing", of.Rule)
 	}
-	if get(results[2], "suppressions", 0, "kind") != "inSource" {
-		t.Error("what is set aside is not suppressed")
+	place := dig(t, r, "locations", 0, "physicalLocation").(object)
+	if _, err := url.Parse(dig(t, place, "artifactLocation", "uri").(string)); err != nil {
+		t.Errorf("%s: %v", of.Rule, err)
+	}
+	if region, has := place["region"]; has != (of.Line > 0) || has && dig(t, region, "startLine").(float64) < 1 {
+		t.Errorf("%s: region %v", of.Rule, region)
 	}
 }
 
