@@ -22,9 +22,10 @@ const siteFile = "targets.yaml"
 var shipped = []string{
 	"acknowledge_incident", "close_issue", "create_issue_comment", "create_merge_request",
 	"create_pull_request", "create_refund", "create_silence", "create_ticket",
-	"deploy_release", "get_check_conclusion", "get_deployment", "get_issue_state",
-	"get_job_run", "get_pipeline_state", "post_message", "read_stock", "review_status",
-	"transition_issue", "trigger_incident", "update_message", "update_text_file",
+	"deploy_release", "get_check_conclusion", "get_deployment", "get_image_digest",
+	"get_issue_state", "get_job_run", "get_pipeline_state", "post_message", "read_stock",
+	"review_status", "start_build", "tail_build_log", "transition_issue",
+	"trigger_incident", "update_message", "update_text_file",
 }
 
 // loaded is the shipped set, read once: no test changes it.
