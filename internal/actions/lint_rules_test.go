@@ -215,8 +215,30 @@ func broken(t *testing.T, base string, files []actions.ExampleFile) []string {
 		out = append(out, f.Rule)
 		t.Log(f)
 	}
+	if len(rev.Problems) == 0 {
+		fitSchemas(t, whole)
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// fitSchemas holds files that the readers take against the published schemas.
+func fitSchemas(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		kind := "fixture"
+		switch {
+		case name == "targets.yaml":
+			kind = "targets"
+		case strings.HasSuffix(name, "/contract.yaml"):
+			kind = "contract"
+		case !strings.HasSuffix(name, ".yaml"):
+			continue
+		}
+		if err := actions.FitsSchema(t, kind, text); err != nil {
+			t.Errorf("%s: the readers take it, its schema does not: %v", name, err)
+		}
+	}
 }
 
 // assemble puts the keys of an example into the whole file; false where the

@@ -35,6 +35,7 @@ func lint(t *testing.T, site, contract string, fixtures map[string]string) []str
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
+	agrees(t, site, contract)
 	var out []string
 	for _, f := range Lint(set.Contracts()[0], set) {
 		if f.Page == "" || f.Hint == "" || f.File == "" {

@@ -73,6 +73,9 @@ func fitsSchema(t testing.TB, name, text string) error {
 	return fits(t, name, strictyaml.Parse(name, []byte(text), strictyaml.Limits{Bytes: maxSiteFile, Nodes: siteNodes}))
 }
 
+// FitsSchema is fitsSchema for tests outside of the package.
+func FitsSchema(t testing.TB, name, text string) error { return fitsSchema(t, name, text) }
+
 func fits(t testing.TB, name string, f *strictyaml.File) error {
 	if f.Root() == nil {
 		return errors.New("not readable")

@@ -51,7 +51,11 @@ func layKeys(t *testing.T, site, contract string, files map[string]string) (*Set
 	for name, text := range files {
 		replaceFile(t, filepath.Join(filepath.Dir(sitePath), name), text)
 	}
-	return LoadSet(sitePath, dir)
+	set, ps := LoadSet(sitePath, dir)
+	if len(ps) == 0 {
+		agrees(t, site, contract)
+	}
+	return set, ps
 }
 
 func TestSignedEndToEnd(t *testing.T) {
