@@ -20,12 +20,13 @@ const siteFile = "targets.yaml"
 // shipped are the contracts of this release. A folder that is not named here,
 // or a name without its folder, is a slip.
 var shipped = []string{
-	"acknowledge_incident", "close_issue", "create_issue_comment", "create_merge_request",
-	"create_pull_request", "create_refund", "create_silence", "create_ticket",
-	"deploy_release", "get_check_conclusion", "get_deployment", "get_image_digest",
-	"get_issue_state", "get_job_run", "get_pipeline_state", "post_message", "read_stock",
-	"review_status", "start_build", "tail_build_log", "transition_issue",
-	"trigger_incident", "update_message", "update_text_file",
+	"acknowledge_incident", "close_issue", "create_annotation", "create_issue_comment",
+	"create_merge_request", "create_pull_request", "create_refund", "create_silence",
+	"create_ticket", "deploy_release", "get_check_conclusion", "get_deployment",
+	"get_image_digest", "get_issue_state", "get_job_run", "get_pipeline_state",
+	"post_message", "put_config_value", "read_stock", "review_status", "set_dns_record",
+	"start_build", "tail_build_log", "transition_issue", "trigger_incident",
+	"update_message", "update_text_file",
 }
 
 // loaded is the shipped set, read once: no test changes it.
