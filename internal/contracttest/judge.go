@@ -297,13 +297,13 @@ func (j judging) subject() finding {
 	if !accepts(j.kind) {
 		return finding{ruling: ruledFailed}
 	}
-	name := ""
+	wayOut := "compare the member in when of " + j.row.name
 	for _, r := range j.row.reads {
 		if r.part == "success" && slices.Equal(r.path, j.m.path) {
-			name = r.name
+			wayOut = "write a check: same: [result." + r.name + ", …], or compare it in when"
 		}
 	}
-	return finding{why: "the answer is about another thing than was asked about", wayOut: "write a check: same: [result." + name + ", …], or compare it in when"}
+	return finding{why: "the answer is about another thing than was asked about", wayOut: wayOut}
 }
 
 // header: a picked header stands exactly once.

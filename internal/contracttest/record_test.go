@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"chatelaine/internal/actions"
 )
 
 // recordedAt is the moment of the calls below.
@@ -122,4 +124,52 @@ func TestRecordSigned(t *testing.T) {
 	if err != nil || got.Kind != "accepted" || !strings.Contains(string(got.Text), "${jws.evidence0}") || strings.Contains(string(got.Text), "ann@") {
 		t.Errorf("%v %+v\n%s", err, got, got.Text)
 	}
+}
+
+// Every answer that a shipped contract accepts could have been a real one: it
+// becomes a fixture that the contract takes as before.
+func TestShippedAnswersCanBeRecorded(t *testing.T) {
+	o := Options{Site: filepath.Join("..", "..", "contracts", "targets.yaml"), Contracts: filepath.Join("..", "..", "contracts")}
+	set, problems := actions.LoadSet(o.Site, o.Contracts)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, c := range set.Contracts() {
+		fixtures, problems := readFixtures(o.Contracts, c)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for _, fx := range fixtures {
+			if kindOf(fx.path) != "accepted" || repeats(fx) {
+				continue
+			}
+			rec := Recording{Action: c.Action(), Sent: fx.now}
+			rec.Input, _ = fx.input.(map[string]any)
+			for _, a := range fx.answers {
+				r := RecordedAnswer{Step: a.step, Status: a.status, Header: http.Header{}, Body: a.body}
+				for _, h := range a.headers {
+					r.Header.Add(h.Name, h.Value)
+				}
+				if a.close != "" {
+					r = RecordedAnswer{Step: a.step}
+				}
+				rec.Answers = append(rec.Answers, r)
+			}
+			got, err := Record(t.Context(), o, rec)
+			if err != nil || !got.Same || got.Kind != "accepted" {
+				t.Errorf("%s: %v %s %s\n%s", fx.file, err, got.Got, got.Reason, got.Text)
+			}
+		}
+	}
+}
+
+// repeats says that a fixture has what no record has: an answer again and again,
+// or a value that is fixed for it.
+func repeats(fx fixture) bool {
+	for _, a := range fx.answers {
+		if a.repeat || len(a.tokens) > 0 {
+			return true
+		}
+	}
+	return fx.idempotencyKey != "" || fx.callID != ""
 }

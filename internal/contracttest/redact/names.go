@@ -35,6 +35,8 @@ var (
 		"user", "author", "owner", "assignee", "assignees", "reporter", "creator", "reviewer", "reviewers", "committer", "approver", "person", "people", "customer",
 		"contact", "member", "members", "sender", "recipient", "profile", "actor", "createdby", "updatedby", "employee", "patient", "mergedby", "triggeredby", "pusher",
 	}
+	// Members that are a thing: what they call a full name is the thing's.
+	things         = []string{"repository", "repo", "project", "package", "image", "repositories", "projects", "head", "base"}
 	namesOfPersons = []string{"name", "title", "slug", "key", "handle", "initials", "id", "accountid", "summary", "displayname"}
 )
 
@@ -56,7 +58,7 @@ func kindOfName(path []string) string {
 		return kindEmail
 	case slices.Contains(addressWords, words[len(words)-1]) || hasPair(words, addressPairs):
 		return kindAddress
-	case slices.Contains(personNames, joined):
+	case slices.Contains(personNames, joined) && !(len(path) > 1 && slices.Contains(things, strings.Join(wordsOf(path[len(path)-2]), ""))):
 		return kindPerson
 	}
 	if len(path) > 1 && slices.Contains(personParents, strings.Join(wordsOf(path[len(path)-2]), "")) && slices.Contains(namesOfPersons, joined) {

@@ -8,10 +8,13 @@
 package redact
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // The kinds of text that are replaced, as Counts names them.
@@ -30,8 +33,10 @@ type Options struct {
 	// Keep says that the value at a place is a word of the contract: an enum's
 	// or a constant. nil keeps nothing.
 	Keep func(path []string, v any) bool
-	// Known are texts of the call itself, such as an id that was asked about.
-	// They are not taken for tokens; a person's or a secret they may still be.
+	// Known are texts of the call itself and the operator's constants, such as
+	// an id that was asked about or the owner of a repository. They, and texts
+	// that consist of them, are not taken for tokens or for persons; a secret
+	// they may still be.
 	Known []string
 }
 
@@ -42,6 +47,7 @@ type Redactor struct {
 	stands map[string]string // text → stand-in
 	used   map[string]bool   // stand-ins given out
 	counts map[string]int
+	swept  []string // texts that Sweep looks for inside others
 }
 
 // New returns a redactor.
@@ -117,11 +123,81 @@ func (r *Redactor) member(s string, path []string) string {
 	case kind == kindEmail && strings.Contains(s, "@"):
 		return r.email(s)
 	case kind == kindEmail:
-		return r.shape(kindPerson, s)
+		return r.person(kindPerson, s)
+	case kind == kindPerson, kind == kindAddress:
+		return r.person(kind, s)
 	case kind != "":
 		return r.shape(kind, s)
 	}
 	return r.Text(s)
+}
+
+// person replaces a name that is nobody's of the call, and remembers it for
+// Sweep.
+func (r *Redactor) person(kind, s string) string {
+	if r.ofTheCall(s) {
+		return s
+	}
+	if _, seen := r.stands[s]; !seen && len(s) >= sweptLength {
+		r.swept = append(r.swept, s)
+	}
+	return r.shape(kind, s)
+}
+
+// ofTheCall says that a text is known, or that every word of it is.
+func (r *Redactor) ofTheCall(s string) bool {
+	words := strings.FieldsFunc(s, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '_' && c != '.'
+	})
+	return r.known[s] || len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !r.known[w] })
+}
+
+// sweptLength is the least length of a name that Sweep looks for: a shorter one
+// stands in other words.
+const sweptLength = 4
+
+// Sweep replaces, inside texts, the names that were met as members elsewhere:
+// an address of a person's page holds the name too. It is called once all
+// answers have gone through Value.
+func (r *Redactor) Sweep(v any) any {
+	if len(r.swept) == 0 {
+		return v
+	}
+	// The longest first, so that a first name does not spoil a full one.
+	names := slices.Clone(r.swept)
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	for i, n := range names {
+		names[i] = regexp.QuoteMeta(n)
+	}
+	inside := regexp.MustCompile(`(^|[^A-Za-z0-9])(` + strings.Join(names, "|") + `)($|[^A-Za-z0-9])`)
+	return r.sweep(inside, v, nil)
+}
+
+func (r *Redactor) sweep(inside *regexp.Regexp, v any, path []string) any {
+	if r.o.Keep != nil && r.o.Keep(path, v) {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, it := range v {
+			out[name] = r.sweep(inside, it, append(slices.Clone(path), name))
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, it := range v {
+			out[i] = r.sweep(inside, it, path)
+		}
+		return out
+	case string:
+		// Twice, because two names may share the sign between them.
+		for range 2 {
+			v = replaceGroup(inside, v, 2, func(name string) string { return r.stands[name] })
+		}
+		return v
+	}
+	return v
 }
 
 // number replaces a number whose name says that it is a secret or a phone's.

@@ -94,6 +94,27 @@ func TestStandIns(t *testing.T) {
 	}
 }
 
+// A name that was met as a member is found inside other texts; the call's own
+// names stay, also joined.
+func TestSweep(t *testing.T) {
+	r := New(Options{Known: []string{"acme", "shop"}})
+	doc := r.Value(map[string]any{
+		"user": map[string]any{"login": "annlee", "name": "Ann Lee"}, "page": "https://h.test/annlee/x", "note": "annlee and Ann Lee,annlee; annleeson",
+		"owner": map[string]any{"login": "acme"}, "repository": map[string]any{"full_name": "acme/shop"}, "author": "acme/shop",
+	})
+	b, err := json.Marshal(r.Sweep(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	if strings.Contains(strings.ReplaceAll(text, "annleeson", ""), "annlee") || strings.Contains(text, "Ann Lee") || !strings.Contains(text, "annleeson") {
+		t.Error(text)
+	}
+	if strings.Count(text, "acme/shop") != 2 || !strings.Contains(text, `{"login":"acme"}`) {
+		t.Error(text)
+	}
+}
+
 // A word of the contract stays, whatever it is called.
 func TestKeep(t *testing.T) {
 	r := New(Options{Keep: func(path []string, v any) bool { return strings.Join(path, "/") == "token/kind" }})
