@@ -2,6 +2,7 @@ package contracttest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,10 +61,11 @@ func fixtureProblems(f *strictyaml.File, dir string) actions.Problems {
 func TestSchemaTakesTheShippedFixtures(t *testing.T) {
 	s := fixtureSchema(t)
 	files, err := filepath.Glob(filepath.Join("..", "..", "contracts", "*", "fixtures", "*.yaml"))
-	if err != nil || len(files) == 0 {
+	old, oldErr := filepath.Glob(filepath.Join("..", "..", "contracts", "*", "fixtures", "v*", "*.yaml"))
+	if err = errors.Join(err, oldErr); err != nil || len(files) == 0 {
 		t.Fatalf("%d fixtures: %v", len(files), err)
 	}
-	for _, path := range files {
+	for _, path := range append(files, old...) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	kaptinlin "github.com/kaptinlin/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -53,6 +54,42 @@ func TestDocumentsAreSchemas(t *testing.T) {
 		t.Error("a name that is none was found")
 	}
 }
+
+// Editors do not use our engine: another one reads the schemas alike.
+func TestAnotherEngineReadsThem(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		fits       bool
+	}{
+		{"targets", `{"targets": {}, "identities": {}}`, true},
+		{"targets", `{"targets": {}, "identities": {"a": {"kind": "basic"}}}`, false},
+		{"targets", `{"targets": {"a": {"url": "https://a.example", "identity": "b", "actions": [], "effects": ["change"]}}, "identities": {}}`, false},
+		{"fixture", `{"name": "a", "input": {}, "want": {"ok": false, "code": "NOT_FOUND"}}`, true},
+		{"fixture", `{"name": "a", "input": {}, "want": {"ok": true, "code": "NOT_FOUND"}}`, false},
+		{"contract", smallContract, true},
+		{"contract", strings.Replace(smallContract, `{"from": "input.id"}`, `{"from": "input.id", "or": 1}`, 1), false},
+		{"contract", strings.Replace(smallContract, `"GET"`, `"POST"`, 1), true},
+		{"contract", strings.Replace(smallContract, `"effect": "read"`, `"effect": "change"`, 1), false},
+		{"contract", strings.Replace(smallContract, `{"exists": "/a"}`, `{"exists": "a"}`, 1), false},
+	} {
+		d, _ := Named(c.name)
+		s, err := kaptinlin.NewCompiler().Compile(d.JSON())
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got := s.Validate(parsed(t, []byte(c.text))).IsValid(); got != c.fits {
+			t.Errorf("%s: the other engine says %v to %s", c.name, got, c.text)
+		}
+		if err := compiled(t, d.JSON()).Validate(parsed(t, []byte(c.text))); (err == nil) != c.fits {
+			t.Errorf("%s: %v to %s", c.name, err, c.text)
+		}
+	}
+}
+
+const smallContract = `{"contract": "v1", "action": "get_it", "version": "1.0.0", "summary": "Get it.", "owner": "us", "effect": "read",
+	"input": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string", "maxLength": 9}}}, "route": {"target": "a"},
+	"request": {"method": "GET", "path": "/a", "query": {"id": {"from": "input.id"}}, "outcomes": [{"status": 200, "when": {"exists": "/a"}, "success": {}}]},
+	"result": {"type": "object", "additionalProperties": false}}`
 
 // The members stand in the order of the source: editors list them so.
 func TestOrderOfMembersStays(t *testing.T) {
