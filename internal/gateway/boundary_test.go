@@ -191,17 +191,25 @@ func (s *stainer) rewrite(v any, leaf, object int, keep func(any) bool) any {
 	return walk(v)
 }
 
-// Every leaf of every answer that ships, marked: what an agent reads fits the
+// likeAnswers is how many answers of one row are varied leaf by leaf: more of them
+// show nothing new.
+const likeAnswers = 2
+
+// Every leaf of answers that ship, some of each row, marked: what an agent reads fits the
 // published envelope and holds no mark that no pick of the matched row selected.
 func TestAgentsReadOnlyWhatWasPicked(t *testing.T) {
 	g, s := New(Deps{}), &stainer{}
 	tried, succeeded, dropped := 0, 0, 0
 	for _, c := range loadAnswers(t) {
-		fine := 0
+		fine, met := 0, map[string]int{}
 		for _, x := range c.answers {
 			body, err := validate.Parse(x.Body, validate.AnswerLimits())
-			if err != nil {
-				c.judgeBytes(t, g, x)
+			j, _ := c.answer(t, g, x)
+			row := x.step.Name() + j.proved.Row()
+			if met[row]++; err != nil || met[row] > likeAnswers {
+				if ok, _ := c.judgeBytes(t, g, x); ok {
+					fine++ // also an answer that is no JSON: text, or headers alone
+				}
 				continue
 			}
 			picked := map[string]bool{}
@@ -355,8 +363,9 @@ func TestAMissingObjectAfterAChangeIsNotRepeated(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		s := loadAnswers(t)[0]
+		var s shippedAnswers
 		s.contract = set.Contracts()[0]
+		s.call = claimOne(t, waiter(t, set), "missing-0001")
 		in, err := s.contract.ParseInput(map[string]any{"key": "build"})
 		if err != nil {
 			t.Fatal(err)

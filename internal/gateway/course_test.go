@@ -550,7 +550,8 @@ func TestReconcile(t *testing.T) {
 					}
 					r.sent(sent...)
 					r.checkReconciled(e)
-					r.crash()
+					r.stop()
+					r.start()
 					r.remote.answer(func(_, path, _ string) reply { return reply{status: 409} })
 					e = r.call("start_job", "once-00001", jobInput)
 					if freed := e.code() == "INVALID_RESPONSE" && !r.wasUnresolved("once-00001"); freed != (want == "UPSTREAM_UNAVAILABLE") && e.code() != want {
@@ -774,7 +775,9 @@ func TestPanicWhileTakenUp(t *testing.T) {
 		r.remote.answer(s.script())
 		go r.g.Perform(r.t.Context(), Ask{Token: r.token, Peer: r.peer, Action: "start_job", Input: map[string]any{"key": "build"}, RequestID: "panic-0001"})
 		time.Sleep(time.Second)
+		r.vault.mu.Lock()
 		r.vault.broken = true // from the next run on
+		r.vault.mu.Unlock()
 		r.crash()
 		time.Sleep(time.Second)
 		r.want(r.look("panic-0001", 0), "INTERNAL")

@@ -347,11 +347,11 @@ func (v *fakeVault) Lease(context.Context, string) (Lease, error) {
 	if err := v.Open(); err != nil {
 		return nil, err
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.broken {
 		panic("planted")
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.leases++
 	return &fakeLease{v: v, generation: v.generation}, nil
 }
