@@ -819,3 +819,42 @@ func (r *rig) spoil() {
 		r.t.Error(err)
 	}
 }
+
+// A lock and an unlock between two looks take the credential back too, also where
+// the identity was replaced meanwhile.
+func TestALockTakesTheLeaseBackAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(false, false))
+		s := said{head: headIs, post: taken, run: []reply{waits}}
+		script := s.script()
+		locked := false
+		r.remote.answer(func(method, path, body string) reply {
+			if strings.HasPrefix(path, "/runs/") && !locked {
+				locked = true // while a poll is under way
+				r.lock()
+				r.vault.replace(2, nil)
+				r.unlock()
+			}
+			return script(method, path, body)
+		})
+		r.want(r.call("start_job", "lease-0001", jobInput), "IN_PROGRESS")
+		time.Sleep(20 * time.Second)
+		r.want(r.look("lease-0001", 0), "OUTCOME_UNKNOWN")
+		r.sent("GET /heads/build", "POST /jobs", "GET /runs/r1")
+		if n := r.vault.out(); n != 0 {
+			t.Errorf("%d leases are out", n)
+		}
+	})
+}
+
+// Without a lock what was sent keeps the generation that it was sent with.
+func TestAPollKeepsItsGeneration(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(false, false))
+		s := said{head: headIs, post: taken, run: []reply{waits, done}}
+		r.remote.answer(s.script())
+		r.want(r.call("start_job", "keeps-0001", jobInput), "IN_PROGRESS")
+		r.vault.replace(2, nil)
+		r.want(r.look("keeps-0001", 30*time.Second), "OK")
+	})
+}

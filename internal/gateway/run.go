@@ -80,6 +80,7 @@ func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 	if err != nil {
 		return cleared{}, err
 	}
+	turned := g.gate.turned()
 	lease, err := g.leaseFor(ctx, a.claimed, a.identity)
 	if err != nil {
 		place()
@@ -94,7 +95,7 @@ func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 		place()
 		return cleared{}, err
 	}
-	return cleared{approved: a, lease: lease, place: place, now: time.Now()}, nil
+	return cleared{approved: a, lease: lease, turned: turned, place: place, now: time.Now()}, nil
 }
 
 // current says whether vault, session, contract, target and identity are still as
@@ -149,7 +150,7 @@ func (g *Gateway) leaseFor(ctx context.Context, c claimed, id actions.IdentityFa
 // attempts sends the request once, and again only as the contract's retry policy
 // says. It returns what is known of it then.
 func (g *Gateway) attempts(ctx context.Context, k cleared) *sent {
-	s := &sent{claimed: k.claimed, plan: k.plan, identity: k.identity, lease: k.lease, now: k.now}
+	s := &sent{claimed: k.claimed, plan: k.plan, identity: k.identity, lease: k.lease, leased: k.turned, now: k.now}
 	var unsent error
 	executor.Retry(ctx, k.contract.Retry(), func(n int) (fault.Code, time.Duration, bool) {
 		j, err := g.attemptRequest(ctx, k, n)

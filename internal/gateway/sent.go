@@ -19,8 +19,9 @@ type sent struct {
 	claimed
 	plan     actions.Plan
 	identity actions.IdentityFact
-	lease    Lease     // nil while none is held
-	now      time.Time // call.now
+	lease    Lease           // nil while none is held
+	leased   <-chan struct{} // closed once the vault was locked or unlocked since the lease was taken
+	now      time.Time       // call.now
 	captured map[string]any
 	request  uint64 // the request's intent, 0 where not known
 
@@ -173,6 +174,7 @@ func (g *Gateway) sleep(s *sent, d time.Duration) pause {
 		case <-t.C:
 			return waited
 		case <-turned:
+			s.close()
 		}
 	}
 }
@@ -240,13 +242,20 @@ func (g *Gateway) mayAsk(ctx context.Context, s *sent) error {
 	if _, err := g.generation(ctx, s.set, s.identity.Name); err != nil {
 		return err
 	}
-	if s.lease == nil {
-		lease, err := g.leaseFor(ctx, s.claimed, s.identity)
-		if err != nil {
-			return err
-		}
-		s.lease = lease
+	select {
+	case <-s.leased:
+		s.close()
+	default:
 	}
+	if s.lease != nil {
+		return nil
+	}
+	s.leased = g.gate.turned() // first, so that a lock in between is seen
+	lease, err := g.leaseFor(ctx, s.claimed, s.identity)
+	if err != nil {
+		return err
+	}
+	s.lease = lease
 	return nil
 }
 

@@ -80,8 +80,10 @@ type approved struct {
 type cleared struct {
 	approved
 	lease Lease
-	place func()    // gives the first attempt's place back; more than once does nothing
-	now   time.Time // call.now, the same for every attempt
+	// turned closes once the vault was locked or unlocked since the lease was taken.
+	turned <-chan struct{}
+	place  func()    // gives the first attempt's place back; more than once does nothing
+	now    time.Time // call.now, the same for every attempt
 }
 
 // turn: one send of one step, which authority was just looked at for; the lease
