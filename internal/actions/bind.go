@@ -55,6 +55,9 @@ func (d *draft) bind(st *site) {
 	}
 	d.c.envelope = env
 	d.c.places = d.remember()
+	for _, s := range d.c.allSteps() {
+		s.node = nil // only the draft looks at the text
+	}
 }
 
 func anyTexts(texts []string) []any {

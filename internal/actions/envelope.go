@@ -108,22 +108,27 @@ func Rebase(v any, base string) any {
 	return v
 }
 
-// failureShape is the failing half: known codes with their own messages, and
-// fields only for INVALID_ARGUMENT.
-func failureShape(action string, own []OwnCode) map[string]any {
-	var codes, messages []any
+// apiFailures are the API's own codes and messages, INVALID_ARGUMENT left out.
+var apiFailures = sync.OnceValues(func() (codes, messages []any) {
 	for _, c := range fault.Codes() {
-		e := fault.New(c, nil)
 		if c == fault.InvalidArgument {
 			continue
 		}
 		codes = append(codes, string(c))
-		for _, m := range fault.Messages(e.Code()) {
+		for _, m := range fault.Messages(c) {
 			if !slices.Contains(messages, any(m)) {
 				messages = append(messages, m)
 			}
 		}
 	}
+	return codes, messages
+})
+
+// failureShape is the failing half: known codes with their own messages, and
+// fields only for INVALID_ARGUMENT.
+func failureShape(action string, own []OwnCode) map[string]any {
+	codes, messages := apiFailures()
+	codes, messages = slices.Clone(codes), slices.Clone(messages)
 	for _, o := range own {
 		codes = append(codes, o.Code)
 		if !slices.Contains(messages, any(o.Message)) {

@@ -38,12 +38,12 @@ func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error(), Hint: "name the folder that holds the contract folders"})
 		return set, problems.Sort()
 	}
-	for _, d := range readAll(dirs, s) {
-		if ps := d.f.Problems(); len(ps) > 0 {
-			problems = append(problems, ps...)
+	for _, l := range readAll(dirs, s) {
+		if len(l.problems) > 0 {
+			problems = append(problems, l.problems...)
 			continue
 		}
-		set.contracts[d.c.action] = d.c
+		set.contracts[l.contract.action] = l.contract
 	}
 	if len(problems) == 0 {
 		set.seal(s)
@@ -51,17 +51,25 @@ func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 	return set, problems.Sort()
 }
 
+// loaded is what became of one folder. The file's text and nodes, several times
+// as large, are let go.
+type loaded struct {
+	contract *Contract
+	problems Problems
+}
+
 // readAll reads the contracts, as many at once as there are processors; none of
 // them changes the site that all of them are held against.
-func readAll(dirs []string, s *site) []*draft {
-	out := make([]*draft, len(dirs))
+func readAll(dirs []string, s *site) []loaded {
+	out := make([]loaded, len(dirs))
 	var readers sync.WaitGroup
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, dir := range dirs {
 		places <- struct{}{}
 		readers.Go(func() {
-			out[i] = readContract(dir)
-			out[i].bind(s)
+			d := readContract(dir)
+			d.bind(s)
+			out[i] = loaded{d.c, d.f.Problems()}
 			<-places
 		})
 	}

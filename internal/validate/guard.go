@@ -361,8 +361,11 @@ func (g *guard) enum(here string, v any) {
 		g.add(ruleEmpty, here, "list at least one value", "this is not a list of one or more values")
 		return
 	}
+	texts := make(map[string]bool, len(list)) // enums of texts may be long
 	for i, a := range list {
-		if slices.ContainsFunc(list[:i], func(b any) bool { return Equal(a, b) }) {
+		text, isText := a.(string)
+		twice := isText && texts[text] || !isText && slices.ContainsFunc(list[:i], func(b any) bool { return Equal(a, b) })
+		if texts[text] = isText || texts[text]; twice {
 			g.add(ruleValue, here, "list each value once", "the same value twice")
 			return
 		}
