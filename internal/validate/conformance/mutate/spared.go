@@ -11,6 +11,7 @@ const (
 	noSchema = "out of reach: the guard leaves no schema that an engine refuses; the suite and FuzzEngines look for one"
 	byBytes  = "doubled: no string is longer than its document"
 	byJose   = "doubled: of the error, the panic and the bytes of go-jose each alone is a refusal"
+	byRoom   = "only memory: how much room a small object begins with; the parser reads the same"
 	content  = "out of reach: the guard takes no content keyword"
 )
 
@@ -96,6 +97,10 @@ var spared = map[string]string{
 	"schema compileSecond: clear(c.MediaTypes)":                                   content,
 	"prove_schema isResult: p.use != UseExpect":                                   "doubled: text and number ask for expect first",
 	"prove_schema product: ten times alternativeCap in len(out) > alternativeCap": "only work: value looks at the same cap",
+
+	"parsesize fits: ten times smallObject in n > smallObject":       byRoom,
+	"parsesize newObject: ten times smallObject in n <= smallObject": byRoom,
+	"schema compileFirst: c.UseRegexpEngine(compileKept)":            "only speed: the engine would compile the same pattern again",
 
 	"signed verifyJWS: recover() != nil":             byJose,
 	"signed verifyJWS: err != nil":                   byJose,
