@@ -134,4 +134,14 @@ var lintRules = []Rule{
 		Title:  "A compare-and-set that calls itself repeatable by nature",
 		Reason: "natural means the same effect and the same answer. A request that compares first is refused when it is repeated after it worked, and the refusal would be taken for a failure.",
 	},
+	{
+		ID: "text-hidden", Page: "Top level", Severity: Error,
+		Title:  "A published text with characters that nobody sees",
+		Reason: "Control, invisible and bidirectional characters let an agent read what the reviewer did not: in a remark or a value of a schema as much as in a summary.",
+	},
+	{
+		ID: "text-long", Page: "Top level", Severity: Warning,
+		Title:  "A remark in a schema that is a page",
+		Reason: "Schemas are published with their remarks, and an agent reads all of it before every call. What a caller must know about a value fits into 300 characters.",
+	},
 }

@@ -44,8 +44,15 @@ func (l *linter) words() {
 	l.schemaWords("result", l.c.resultDoc)
 }
 
+// maxRemark bounds a remark in a schema: it is published, and an agent reads all
+// of it.
+const maxRemark = 300
+
 func (l *linter) prose(what string, at strictyaml.Pos, text string) {
 	l.label(what, at, text)
+	if n := len([]rune(text)); n > maxRemark {
+		l.say("text-long", at, "keep to what a caller must know about the value", "%s has %d characters; the most is %d", what, n, maxRemark)
+	}
 	for _, re := range markup {
 		if m := re.FindString(text); m != "" {
 			l.say("text-markup", at, "say it in plain words; where to read more belongs to the owner's pages", "%s holds %q, which is an address or markup", what, m)
@@ -54,8 +61,12 @@ func (l *linter) prose(what string, at strictyaml.Pos, text string) {
 	}
 }
 
-// label looks for instructions only: a name or a value has no markup of its own.
+// label looks for instructions and hidden characters: a name or a value has no
+// markup of its own.
 func (l *linter) label(what string, at strictyaml.Pos, text string) {
+	if !oneLine(text) {
+		l.say("text-hidden", at, "write it on one line, with visible characters only", "%s holds characters that a reviewer does not see", what)
+	}
 	plain := text
 	if !strings.ContainsRune(text, ' ') {
 		plain = strings.Join(words(text), " ")
