@@ -60,6 +60,21 @@ func remove(h *home, name string) {
 	}
 }
 
+// mend puts good files back; status has nothing to say then.
+func (h *home) mend(op *client.Operator, good string) {
+	h.t.Helper()
+	remove(h, "c")
+	if err := os.CopyFS(h.places.Config, os.DirFS(good)); err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := op.Challenge(h.ctx(), client.OpReload, "", nil); err != nil {
+		h.t.Errorf("the good files: %v", err)
+	}
+	if s, err := op.Status(h.ctx()); err != nil || len(s.Contracts.Problems) != 0 {
+		h.t.Errorf("status still says %.300v, %v", s.Contracts, err)
+	}
+}
+
 // Whatever a reload finds, the daemon goes on with the set it had, and says why:
 // to who asked, in status, in the log and in a metric. Once the files are good
 // again, so is status.
@@ -100,16 +115,7 @@ func TestNoFileTakesTheDaemonDown(t *testing.T) {
 			if _, err := a.Action(h.ctx(), "start_job"); err != nil {
 				t.Errorf("the old set does not serve: %v", err)
 			}
-			remove(h, "c")
-			if err := os.CopyFS(h.places.Config, os.DirFS(good)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := op.Challenge(h.ctx(), client.OpReload, "", nil); err != nil {
-				t.Errorf("the good files: %v", err)
-			}
-			if s, err := op.Status(h.ctx()); err != nil || len(s.Contracts.Problems) != 0 {
-				t.Errorf("status still says %.300v, %v", s.Contracts, err)
-			}
+			h.mend(op, good)
 		})
 	}
 	h.t = t
