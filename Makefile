@@ -8,9 +8,9 @@ export GOFLAGS := -mod=readonly
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-# Race tests of everything on two slow cores take minutes, not tens of minutes.
-# A test that hangs is shown by its stack instead of by a dead machine.
-TEST_TIMEOUT ?= 15m
+# Race tests of one package take minutes on two slow cores, and several times that
+# beside other work. A test that hangs is shown by its stack all the same.
+TEST_TIMEOUT ?= 45m
 # Long enough to meet every seed and some thousand mutations.
 FUZZ_BRIEF ?= 5s
 FUZZ_LONG ?= 5m

@@ -28,6 +28,7 @@ const keychainLimitTold = time.Minute
 // and returns the bus's address and the keyring.
 func startKeychain(t *testing.T, dir string) (address string, keyring *exec.Cmd) {
 	t.Helper()
+	testkit.NamedUser(t)
 	socket, config := filepath.Join(dir, "bus"), filepath.Join(dir, "bus.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, keychainBus, socket), 0o600); err != nil {
 		t.Fatal(err)

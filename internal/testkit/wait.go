@@ -3,6 +3,8 @@ package testkit
 import (
 	"math/rand/v2"
 	"net"
+	"os"
+	"os/user"
 	"strconv"
 	"testing"
 	"time"
@@ -58,4 +60,15 @@ func free(host string, port int) bool {
 	}
 	_ = ln.Close()
 	return true
+}
+
+// NamedUser fails the test where the user of this process has no name on this
+// machine, as in a container that runs under a bare number: a D-Bus daemon talks
+// to nobody whom it cannot look up, so a test that needs one cannot run.
+func NamedUser(t testing.TB) {
+	t.Helper()
+	id := strconv.Itoa(os.Getuid())
+	if _, err := user.LookupId(id); err != nil {
+		t.Fatalf("user id %s has no name on this machine, and a D-Bus daemon refuses such users: run the tests as a user of /etc/passwd (%v)", id, err)
+	}
 }

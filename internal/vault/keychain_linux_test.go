@@ -37,6 +37,7 @@ type session struct {
 // path has at most 107 bytes.
 func newSession(t *testing.T) session {
 	t.Helper()
+	testkit.NamedUser(t)
 	home, err := os.MkdirTemp("/tmp", "ks")
 	if err != nil {
 		t.Fatal(err)
