@@ -26,8 +26,7 @@ var (
 	// Names of members that hold a person's name by themselves.
 	personNames = []string{
 		"fullname", "firstname", "lastname", "middlename", "givenname", "familyname", "surname", "realname", "displayname", "nickname", "username",
-		"login", "author", "assignee", "reporter", "creator", "reviewer", "committer", "approver", "createdby", "updatedby", "requestedby", "triggeredby",
-		"startedby", "changedby", "modifiedby", "submittedby", "contactname", "cardholder", "cardholdername", "customername",
+		"login", "author", "assignee", "reporter", "creator", "reviewer", "committer", "approver", "contactname", "cardholder", "cardholdername", "customername",
 	}
 	// Members that are a person: what they call name, title or slug is the
 	// person's.
@@ -60,6 +59,9 @@ func kindOfName(path []string) string {
 		return kindAddress
 	case slices.Contains(personNames, joined) && !(len(path) > 1 && slices.Contains(things, strings.Join(wordsOf(path[len(path)-2]), ""))):
 		return kindPerson
+	}
+	if len(words) > 1 && words[len(words)-1] == "by" {
+		return kindPerson // reviewed_by, closedBy
 	}
 	if len(path) > 1 && slices.Contains(personParents, strings.Join(wordsOf(path[len(path)-2]), "")) && slices.Contains(namesOfPersons, joined) {
 		return kindPerson

@@ -120,7 +120,7 @@ func (r *Redactor) member(s string, path []string) string {
 		return s
 	}
 	switch kind := kindOfName(path); {
-	case kind == kindEmail && strings.Contains(s, "@"):
+	case (kind == kindEmail || kind == kindPerson) && mail.FindString(s) == s:
 		return r.email(s)
 	case kind == kindEmail:
 		return r.person(kindPerson, s)
