@@ -41,19 +41,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	t, err := newTrust()
+	p, err := newPlayer(set, chosen)
 	if err != nil {
 		return Report{}, err
-	}
-	signers, err := newSigners(set)
-	if err != nil {
-		return Report{}, err
-	}
-	p := player{set: set, trust: t, signers: signers, outlines: map[string]*outline{}}
-	for _, c := range chosen {
-		if p.outlines[c.Action()], err = readOutline(c); err != nil {
-			return Report{}, err
-		}
 	}
 	cases, all := make([]Case, len(fixtures)), make([]played, len(fixtures))
 	group, during := errgroup.WithContext(ctx)
@@ -75,6 +65,25 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	rep.Took = time.Since(start)
 	return rep, nil
+}
+
+// newPlayer prepares to play fixtures of some contracts of a set.
+func newPlayer(set *actions.Set, chosen []*actions.Contract) (player, error) {
+	t, err := newTrust()
+	if err != nil {
+		return player{}, err
+	}
+	signers, err := newSigners(set)
+	if err != nil {
+		return player{}, err
+	}
+	p := player{set: set, trust: t, signers: signers, outlines: map[string]*outline{}}
+	for _, c := range chosen {
+		if p.outlines[c.Action()], err = readOutline(c); err != nil {
+			return player{}, err
+		}
+	}
+	return p, nil
 }
 
 func parallel(n int) int {

@@ -59,28 +59,24 @@ func Record(ctx context.Context, o Options, rec Recording) (Recorded, error) {
 	if !ok {
 		return Recorded{}, fmt.Errorf("there is no contract %q in %s", rec.Action, o.Contracts)
 	}
-	out, err := readOutline(c)
+	p, err := newPlayer(set, []*actions.Contract{c})
 	if err != nil {
 		return Recorded{}, err
 	}
-	t, err := newTrust()
-	if err != nil {
-		return Recorded{}, err
-	}
-	signers, err := newSigners(set)
-	if err != nil {
-		return Recorded{}, err
-	}
+	return p.record(ctx, c, rec)
+}
+
+// record makes the fixture of one call.
+func (p player) record(ctx context.Context, c *actions.Contract, rec Recording) (Recorded, error) {
 	// The record's numbers are of its own reader's kind.
 	input, _, err := plain(rec.Input)
 	if err != nil {
 		return Recorded{}, fmt.Errorf("the input of the call: %w", err)
 	}
 	rec.Input, _ = input.(map[string]any)
-	s := scribe{outline: out, contract: c, rec: rec, dropped: map[string]bool{}}
+	s := scribe{outline: p.outlines[c.Action()], contract: c, rec: rec, dropped: map[string]bool{}}
 	s.redactor = redact.New(redact.Options{Known: s.known(), Keep: s.isWord})
 	fx := s.fixture()
-	p := player{set: set, trust: t, signers: signers, outlines: map[string]*outline{rec.Action: out}}
 	g, err := s.play(ctx, p, &fx)
 	if err != nil {
 		return Recorded{}, err
