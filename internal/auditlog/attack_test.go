@@ -304,13 +304,17 @@ func TestEveryTailCut(t *testing.T) {
 	before := scanUpTo(t, dir, last)
 	for n := range len(data) {
 		for _, tail := range []int{0, 1, 100} { // cut short, or overwritten with empty space
+			at := n // a zero that was cut off is one again
+			for at < min(n+tail, len(data)) && data[at] == 0 {
+				at++
+			}
 			sc := before.snapshot()
 			b, _ := sc.scanFile(append(bytes.Clone(data[:n]), make([]byte, tail)...), true, nil)
-			if (b == nil) != ends[n] {
+			if (b == nil) != ends[at] {
 				t.Fatalf("cut at %d with %d zeros: %+v", n, tail, b)
 			}
-			if b != nil && n >= spots[0].end && b.seq != seqAt(spots, n) {
-				t.Fatalf("cut at %d: first broken %d, want %d", n, b.seq, seqAt(spots, n))
+			if b != nil && at >= spots[0].end && b.seq != seqAt(spots, at) {
+				t.Fatalf("cut at %d with %d zeros: first broken %d, want %d", n, tail, b.seq, seqAt(spots, at))
 			}
 		}
 	}
