@@ -13,6 +13,16 @@ import (
 func (v *Vault) commit(ctx context.Context, alter func(o opened, c *contents, generation uint64) error) (uint64, error) {
 	v.write.Lock()
 	defer v.write.Unlock()
+	return v.commitLocked(ctx, func(old opened, d *draft) error { return alter(old, d.contents, d.head.generation) })
+}
+
+// draft is what is about to be saved: a header of the next generation, the key
+// that it is sealed under, and contents that nobody else has.
+type draft struct{ opened }
+
+// commitLocked is commit for changes that also touch slots or the data key.
+// v.write is held.
+func (v *Vault) commitLocked(ctx context.Context, alter func(old opened, d *draft) error) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -23,43 +33,43 @@ func (v *Vault) commit(ctx context.Context, alter func(o opened, c *contents, ge
 	if old.head.generation == math.MaxUint64 {
 		return 0, fmt.Errorf("%w: its generations are used up", ErrTooLarge)
 	}
-	head := old.head
-	head.generation++
-	c := old.contents.clone()
-	v.markSuspended(c)
-	if err := alter(old, c, head.generation); err != nil {
+	d := &draft{opened{old.head, old.dataKey, old.contents.clone()}}
+	d.head.generation++
+	v.markSuspended(d.contents)
+	if err := alter(old, d); err != nil {
 		return 0, err
 	}
-	b, err := encodeFile(head, old.dataKey, c)
+	b, err := encodeFile(d.head, d.dataKey, d.contents)
 	if err != nil {
 		return 0, err
 	}
 	placed, err := v.replaceLocked(b)
 	if placed {
-		v.show(head, c)
+		v.show(d.opened)
 		v.noteGeneration(ctx)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return head.generation, nil
+	return d.head.generation, nil
 }
 
 // show makes saved contents the current ones, unless the vault was locked
 // meanwhile.
-func (v *Vault) show(head header, c *contents) {
+func (v *Vault) show(o opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.head = head
+	v.head = o.head
 	if v.state == StateOpen {
-		v.contents = c
+		v.contents, v.dataKey = o.contents, o.dataKey
+		v.auto.touch()
 	}
 }
 
 // PutState keeps a small fact of the daemon sealed in the vault, under a name
 // of 1 to 64 bytes. It fails with VAULT_LOCKED.
 func (v *Vault) PutState(name string, b []byte) error {
-	if name == "" || len(name) > maxStateName || len(b) > maxStateBytes {
+	if name == "" || ownFact(name) || len(name) > maxStateName || len(b) > maxStateBytes {
 		return fmt.Errorf("%w: a fact has a name of 1 to %d bytes and at most %d bytes", ErrTooLarge, maxStateName, maxStateBytes)
 	}
 	kept := append([]byte(nil), b...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"chatelaine/internal/secret"
@@ -27,7 +28,20 @@ type contents struct {
 	operator *operator
 	items    map[string]item
 	states   map[string][]byte
+	// root is what subkeys come from, once the data key was replaced; zero until
+	// then. In the file it is the fact factRoot.
+	root    secret.Secret
+	hasRoot bool
 }
+
+// Facts that this package keeps for itself.
+const (
+	factRoot = "subkey root"
+	factSlot = "slot " // and the slot's id in hex
+)
+
+// ownFact says whether a fact is this package's and not the daemon's.
+func ownFact(name string) bool { return name == factRoot || strings.HasPrefix(name, factSlot) }
 
 // operator is the verifier of the operator passphrase: the key that it
 // derives, which checks proofs.
@@ -61,7 +75,7 @@ func newContents() *contents {
 }
 
 func (c *contents) clone() *contents {
-	return &contents{operator: c.operator, items: maps.Clone(c.items), states: maps.Clone(c.states)}
+	return &contents{operator: c.operator, items: maps.Clone(c.items), states: maps.Clone(c.states), root: c.root, hasRoot: c.hasRoot}
 }
 
 // encode fails where the operator's key was wiped by a lock meanwhile.
@@ -87,12 +101,46 @@ func (c *contents) encode() ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.items)) {
 		c.items[name].encode(w)
 	}
-	w.u32(uint32(len(c.states)))
-	for _, name := range slices.Sorted(maps.Keys(c.states)) {
-		w.str(name)
-		w.blob(c.states[name])
+	return w.b, c.encodeStates(w)
+}
+
+// encodeStates fails where the root was wiped by a lock meanwhile.
+func (c *contents) encodeStates(w *writer) error {
+	names := slices.Collect(maps.Keys(c.states))
+	if c.hasRoot {
+		names = append(names, factRoot)
 	}
-	return w.b, nil
+	slices.Sort(names)
+	w.u32(uint32(len(names)))
+	for _, name := range names {
+		w.str(name)
+		if name != factRoot {
+			w.blob(c.states[name])
+			continue
+		}
+		err := errLocked()
+		c.root.Use(func(b []byte) {
+			if len(b) == keyBytes {
+				w.blob(b)
+				err = nil
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wipe drops the keys that are in it.
+func (c *contents) wipe() {
+	if c == nil {
+		return
+	}
+	if c.operator != nil {
+		c.operator.key.Wipe()
+	}
+	c.root.Wipe()
 }
 
 func (it item) encode(w *writer) {
@@ -181,11 +229,18 @@ func decodeStates(r *reader, c *contents) {
 	for range n {
 		name := r.str(maxStateName)
 		value := bytes.Clone(r.blob(maxStateBytes))
-		if r.bad || name <= last {
+		root := name == factRoot
+		if r.bad || name <= last || root && len(value) != keyBytes {
 			r.bad = true
 			return
 		}
-		c.states[name], last = value, name
+		last = name
+		if root {
+			c.root, c.hasRoot = secret.New(value), true
+			clear(value)
+			continue
+		}
+		c.states[name] = value
 	}
 }
 

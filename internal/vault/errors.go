@@ -26,6 +26,15 @@ var (
 	ErrNoIdentity      = errors.New("there is no such identity in the vault")
 	ErrBadIdentity     = errors.New("the identity cannot be stored")
 	ErrTooLarge        = errors.New("too large for the vault")
+	ErrNoSlot          = errors.New("there is no such slot")
+	ErrBadSlot         = errors.New("the slot cannot be made")
+	ErrLastSlot        = errors.New("it is the last slot that a person can open")
+	ErrWrongCode       = errors.New("the recovery code is wrong")
+	ErrBadCode         = errors.New("this is no recovery code")
+	ErrUnattended      = errors.New("no slot opened the vault by itself")
+	ErrLockedByHand    = errors.New("the vault was locked since the start; only a person opens it again")
+	ErrBadBackup       = errors.New("the backup cannot be used")
+	ErrHealthy         = errors.New("the vault is whole")
 )
 
 // ProofError says that a passphrase or proof came too soon after wrong ones; it

@@ -24,24 +24,6 @@ const (
 	maxFile = 16 << 20
 )
 
-// Kinds of slot. Only slotPassphrase can be opened so far; the others have
-// their numbers, are kept as they are, and are covered by the header's MAC.
-const (
-	slotPassphrase        = 1
-	slotSystemdCredential = 2
-	slotKeychain          = 3
-	slotPasskey           = 4
-	slotRecoveryCode      = 5
-)
-
-// slot is one way to reach the data key.
-type slot struct {
-	id      [idBytes]byte
-	kind    uint8
-	params  []byte
-	wrapped []byte // the data key, sealed under the slot's key
-}
-
 // header is the clear part: it says how to open the vault, and its MAC under
 // the data key says that nobody changed it.
 type header struct {
@@ -124,6 +106,9 @@ func decodeHeader(r *reader) header {
 		s.params = r.blob(maxSlotParams)
 		s.wrapped = r.blob(maxWrapped)
 		cost += s.check(r)
+		if _, twice := h.find(s.hex()); twice {
+			r.bad = true
+		}
 		h.slots = append(h.slots, s)
 	}
 	if cost > maxKDFCost {
@@ -132,68 +117,11 @@ func decodeHeader(r *reader) header {
 	return h
 }
 
-// check refuses a slot that is not well formed and returns the cost of trying
-// a passphrase on it.
-func (s slot) check(r *reader) uint64 {
-	switch s.kind {
-	case slotPassphrase:
-		p := &reader{b: s.params}
-		l := decodeLock(p)
-		if !p.done() || len(s.wrapped) != sealExtra+keyBytes {
-			r.bad = true
-		}
-		return l.kdf.cost()
-	case slotSystemdCredential, slotKeychain, slotPasskey, slotRecoveryCode:
-	default:
-		r.bad = true
-	}
-	return 0
-}
-
-// ad binds a wrapped key to its vault and slot.
-func (s slot) ad(id [idBytes]byte) []byte {
-	w := &writer{b: []byte(adSlot)}
-	w.raw(id[:])
-	w.raw(s.id[:])
-	w.u8(s.kind)
-	w.blob(s.params)
-	return w.b
-}
-
-// newPassphraseSlot wraps the data key under a passphrase.
-func newPassphraseSlot(id, slotID [idBytes]byte, p KDFParams, pass, dataKey secret.Secret) (slot, error) {
-	l := newLock(p)
-	w := &writer{}
-	l.encode(w)
-	s := slot{id: slotID, kind: slotPassphrase, params: w.b}
-	key := l.key(pass)
-	defer key.Wipe()
-	var err error
-	dataKey.Use(func(b []byte) { s.wrapped, err = seal(key, b, s.ad(id)) })
-	return s, err
-}
-
-// unwrap tries the passphrase on each passphrase slot. It answers
-// ErrWrongPassphrase where none opens.
-func (h header) unwrap(pass secret.Secret) (secret.Secret, error) {
-	for _, s := range h.slots {
-		if s.kind != slotPassphrase {
-			continue
-		}
-		key := decodeLock(&reader{b: s.params}).key(pass)
-		b, err := unseal(key, s.wrapped, s.ad(h.id))
-		key.Wipe()
-		if err == nil && len(b) == keyBytes {
-			out := secret.New(b)
-			clear(b)
-			return out, nil
-		}
-	}
-	return secret.Secret{}, ErrWrongPassphrase
-}
-
 // encodeFile seals the contents and signs the header.
 func encodeFile(h header, dataKey secret.Secret, c *contents) ([]byte, error) {
+	if err := h.fits(); err != nil {
+		return nil, err
+	}
 	hk, err := derive(dataKey, infoHeader)
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func TestHeadersOutOfBounds(t *testing.T) {
 func manySlots(n int) []slot {
 	out := make([]slot, n)
 	for i := range out {
-		out[i].kind = slotRecoveryCode
+		out[i].kind, out[i].id = slotPasskey, newSlotID()
 	}
 	return out
 }
@@ -135,12 +135,14 @@ func costlySlots(s slot) []slot {
 	w := &writer{}
 	newLock(KDFParams{16, 1 << 20, 4}).encode(w)
 	s.params = w.b
-	return []slot{s, s}
+	t := s
+	t.id = newSlotID()
+	return []slot{s, t}
 }
 
 func TestSlotsOfLaterKindsAreKept(t *testing.T) {
 	v, path := create(t, cheap)
-	v.head.slots = append(v.head.slots, slot{kind: slotSystemdCredential, params: []byte("p"), wrapped: []byte("w")})
+	v.head.slots = append(v.head.slots, slot{id: newSlotID(), kind: slotPasskey, params: []byte("p"), wrapped: []byte("w")})
 	put(t, v, "a", planted, bearer())
 	w := reopen(t, path, cheap)
 	put(t, w, "b", planted, bearer())
@@ -161,8 +163,12 @@ func TestASlotCannotBeAddedRemovedOrChangedByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	added, err := newPlainSlot(img.id, newSlotID(), slotRecoveryCode, "", newCode(), newKey())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, slots := range map[string][]slot{
-		"added":      {s, {kind: slotRecoveryCode}},
+		"added":      {s, added},
 		"put before": {own, s},
 		"twice":      {s, s},
 	} {

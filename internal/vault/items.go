@@ -28,16 +28,14 @@ func (v *Vault) Put(ctx context.Context, name string, b Binding, s secret.Secret
 	if err := checkItem(name, b, s, short); err != nil {
 		return 0, err
 	}
-	var old item
 	gen, err := v.commit(ctx, func(o opened, c *contents, generation uint64) error {
-		old = c.items[name]
 		it := item{name: name, binding: b, generation: generation, updated: time.Now(), short: short}
 		return v.place(ctx, o, c, it, s)
 	})
+	v.settle(ctx)
 	if err != nil {
 		return 0, err
 	}
-	v.forget(ctx, old)
 	return gen, nil
 }
 
@@ -59,6 +57,7 @@ func checkItem(name string, b Binding, s secret.Secret, short bool) error {
 // place seals the secret into the item and puts it into the clone, and into the
 // backend where there is one. The backend's entry has the generation in its
 // name: until the file is saved, the old entry is still there for the old file.
+// v.write is held.
 func (v *Vault) place(ctx context.Context, o opened, c *contents, it item, s secret.Secret) error {
 	key, err := derive(o.dataKey, infoItem)
 	if err != nil {
@@ -70,8 +69,11 @@ func (v *Vault) place(ctx context.Context, o opened, c *contents, it item, s sec
 	if err != nil {
 		return err
 	}
+	if err := v.noteChange(o, c, it); err != nil {
+		return err
+	}
 	if v.o.Backend == nil {
-		it.sealed = sealed
+		it.sealed, it.outside = sealed, false
 	} else {
 		it.outside = true
 		if err := v.o.Backend.Put(ctx, it.outsideName(o.head.id), sealed); err != nil {
@@ -91,48 +93,48 @@ func (it item) outsideName(vaultID [idBytes]byte) string {
 	return fmt.Sprintf("%x/identity/%s/%d", vaultID[:8], it.name, it.generation)
 }
 
-// forget removes a replaced entry from the backend. If that fails, ciphertext
-// that nothing refers to stays there.
-func (v *Vault) forget(ctx context.Context, old item) {
-	if !old.outside || v.o.Backend == nil {
-		return
+// noteChange writes down which entries of the backend come and go when it takes
+// the place of what c holds under its name; v.write is held.
+func (v *Vault) noteChange(o opened, c *contents, it item) error {
+	var names []string
+	if v.o.Backend != nil {
+		names = append(names, it.outsideName(o.head.id))
 	}
-	v.mu.Lock()
-	id := v.head.id
-	v.mu.Unlock()
-	_ = v.o.Backend.Delete(ctx, old.outsideName(id))
+	if old := c.items[it.name]; old.outside {
+		names = append(names, old.outsideName(o.head.id))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return v.noteLocked(names...)
 }
 
 // Delete removes an identity. It answers ErrNoIdentity or VAULT_LOCKED.
 func (v *Vault) Delete(ctx context.Context, name string) error {
-	var old item
-	_, err := v.commit(ctx, func(_ opened, c *contents, _ uint64) error {
+	_, err := v.commit(ctx, func(o opened, c *contents, _ uint64) error {
 		it, ok := c.items[name]
 		if !ok {
 			return fmt.Errorf("%w: %q", ErrNoIdentity, name)
 		}
-		old = it
 		delete(c.items, name)
-		return nil
+		if !it.outside {
+			return nil
+		}
+		return v.noteLocked(it.outsideName(o.head.id))
 	})
-	if err != nil {
-		return err
-	}
-	v.forget(ctx, old)
-	return nil
+	v.settle(ctx)
+	return err
 }
 
 // Rebind seals the secret that is there with another binding. It gets a new
 // generation, so that what was approved for the old destination is stale.
 func (v *Vault) Rebind(ctx context.Context, name string, b Binding) error {
 	b = b.normal()
-	var old item
 	_, err := v.commit(ctx, func(o opened, c *contents, generation uint64) error {
 		it, ok := c.items[name]
 		if !ok {
 			return fmt.Errorf("%w: %q", ErrNoIdentity, name)
 		}
-		old = it
 		s, err := v.unsealItem(ctx, o, it)
 		if err != nil {
 			return err
@@ -144,24 +146,30 @@ func (v *Vault) Rebind(ctx context.Context, name string, b Binding) error {
 		it.binding, it.generation, it.updated, it.sealed = b, generation, time.Now(), nil
 		return v.place(ctx, o, c, it, s)
 	})
-	if err != nil {
-		return err
+	v.settle(ctx)
+	return err
+}
+
+// fetch returns the sealed secret of an identity, wherever it lies.
+func (v *Vault) fetch(ctx context.Context, o opened, it item) ([]byte, error) {
+	if !it.outside {
+		return it.sealed, nil
 	}
-	v.forget(ctx, old)
-	return nil
+	if v.o.Backend == nil {
+		return nil, fault.Newf(fault.IdentityUnavailable, "identity %s is in a keychain, and none is configured", it.name)
+	}
+	b, err := v.o.Backend.Get(ctx, it.outsideName(o.head.id))
+	if err != nil {
+		return nil, fault.Newf(fault.IdentityUnavailable, "identity %s: %w", it.name, err)
+	}
+	return b, nil
 }
 
 // unsealItem opens one identity's secret.
 func (v *Vault) unsealItem(ctx context.Context, o opened, it item) (secret.Secret, error) {
-	sealed := it.sealed
-	if it.outside {
-		if v.o.Backend == nil {
-			return secret.Secret{}, fault.Newf(fault.IdentityUnavailable, "identity %s is in a keychain, and none is configured", it.name)
-		}
-		var err error
-		if sealed, err = v.o.Backend.Get(ctx, it.outsideName(o.head.id)); err != nil {
-			return secret.Secret{}, fault.Newf(fault.IdentityUnavailable, "identity %s: %w", it.name, err)
-		}
+	sealed, err := v.fetch(ctx, o, it)
+	if err != nil {
+		return secret.Secret{}, err
 	}
 	key, err := derive(o.dataKey, infoItem)
 	if err != nil {
@@ -201,6 +209,9 @@ func (v *Vault) Generation(_ context.Context, name string) (uint64, error) {
 		return 0, err
 	}
 	it, err := v.usable(o, name)
+	if err == nil {
+		v.touch()
+	}
 	return it.generation, err
 }
 

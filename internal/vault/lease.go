@@ -36,6 +36,15 @@ func NoLease() *Lease { return &Lease{none: true} }
 // Lease opens an identity for one call. It fails with VAULT_LOCKED or
 // IDENTITY_UNAVAILABLE. The caller closes it.
 func (v *Vault) Lease(ctx context.Context, name string) (*Lease, error) {
+	l, err := v.lease(ctx, name)
+	if fault.CodeOf(err) == fault.VaultLocked && v.CheckOpen() == nil {
+		// The data key was replaced while it was in use here; the vault is open.
+		return v.lease(ctx, name)
+	}
+	return l, err
+}
+
+func (v *Vault) lease(ctx context.Context, name string) (*Lease, error) {
 	o, err := v.current()
 	if err != nil {
 		return nil, err
@@ -55,6 +64,7 @@ func (v *Vault) Lease(ctx context.Context, name string) (*Lease, error) {
 		return nil, errLocked()
 	}
 	v.leases++
+	v.auto.touch()
 	v.noteLeaseLocked(it)
 	return &Lease{binding: it.binding.clone(), generation: it.generation, cred: s, scanner: secret.NewScanner(s), release: v.returned}, nil
 }

@@ -23,6 +23,13 @@ type limiter struct {
 	next     time.Time
 }
 
+// reset forgets the wrong tries.
+func (l *limiter) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures, l.next = 0, time.Time{}
+}
+
 // try runs f unless it is too soon. wrong is the error that counts as a guess.
 func (l *limiter) try(f func() error, wrong error) error {
 	l.mu.Lock()

@@ -82,7 +82,7 @@ func (v *Vault) ProofParams() (ProofParams, error) {
 // fresh is for the caller. It answers ErrProofRefused, *ProofError when it
 // comes too soon after wrong ones, ErrNoOperator or VAULT_LOCKED.
 func (v *Vault) CheckProof(challenge, sum []byte) error {
-	return v.proofs.try(func() error {
+	err := v.proofs.try(func() error {
 		o, err := v.current()
 		if err != nil {
 			return err
@@ -99,4 +99,8 @@ func (v *Vault) CheckProof(challenge, sum []byte) error {
 		}
 		return nil
 	}, ErrProofRefused)
+	if err == nil {
+		v.touch()
+	}
+	return err
 }

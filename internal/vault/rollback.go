@@ -28,6 +28,8 @@ func (v *Vault) counter(id [idBytes]byte) counter {
 	switch {
 	case v.o.GenerationFile != "":
 		return fileCounter{v.o.GenerationFile}
+	case v.o.GenerationBackend != nil:
+		return backendCounter{v.o.GenerationBackend, fmt.Sprintf("%x/generation", id[:8])}
 	case v.o.Backend != nil:
 		return backendCounter{v.o.Backend, fmt.Sprintf("%x/generation", id[:8])}
 	}
@@ -97,7 +99,7 @@ func (v *Vault) compareGeneration(ctx context.Context, o opened) error {
 	if c == nil {
 		return nil
 	}
-	key, err := derive(o.dataKey, infoGeneration)
+	key, err := o.rootKey(infoGeneration)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (v *Vault) noteGeneration(ctx context.Context) {
 	if c == nil {
 		return
 	}
-	key, err := derive(o.dataKey, infoGeneration)
+	key, err := o.rootKey(infoGeneration)
 	if err != nil {
 		return
 	}

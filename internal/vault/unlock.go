@@ -21,8 +21,51 @@ func (v *Vault) Unlock(ctx context.Context, pass secret.Secret) error {
 	if err := checkPassphrase(pass); err != nil {
 		return err
 	}
+	by := func(h header) (secret.Secret, error) { return h.unwrap(pass) }
+	return v.attended(v.unlockBy(ctx, &v.unlocks, ErrWrongPassphrase, by))
+}
+
+// UnlockWithCode opens the vault with a recovery code, as ParseRecoveryCode
+// returns it. It answers ErrWrongCode, ErrNoSlot where there is none, and else
+// what Unlock answers. Wrong passphrases do not hold it up.
+func (v *Vault) UnlockWithCode(ctx context.Context, code secret.Secret) error {
+	by := func(h header) (secret.Secret, error) { return h.unwrapCode(code) }
+	return v.attended(v.unlockBy(ctx, &v.codes, ErrWrongCode, by))
+}
+
+// UnlockUnattended opens the vault with a slot that needs no person, but not
+// once it was locked in this run: who locks it, and what locks it by itself,
+// wants a person back. It answers ErrUnattended with the reason of each slot,
+// ErrNoSlot where there is none, ErrLockedByHand, and else what Unlock answers.
+func (v *Vault) UnlockUnattended(ctx context.Context) error {
+	v.mu.Lock()
+	locked := v.lockedOnce
+	v.mu.Unlock()
+	if locked {
+		return ErrLockedByHand
+	}
+	by := func(h header) (secret.Secret, error) { return v.unwrapUnattended(ctx, h) }
+	return v.unlockBy(ctx, &limiter{}, errNothing, by)
+}
+
+// errNothing is met by no error: what cannot be guessed is not slowed down.
+var errNothing = errors.New("nothing")
+
+// attended sets back the count of wrong proofs after a person has shown that
+// they may open the vault: a stranger's guesses then no longer hold them up.
+func (v *Vault) attended(err error) error {
+	if err == nil {
+		v.proofs.reset()
+	}
+	return err
+}
+
+// opener reaches the data key by one kind of slot.
+type opener func(h header) (secret.Secret, error)
+
+func (v *Vault) unlockBy(ctx context.Context, l *limiter, wrong error, by opener) error {
 	open := false
-	err := v.unlocks.try(func() error {
+	err := l.try(func() error {
 		v.write.Lock()
 		defer v.write.Unlock()
 		if err := ctx.Err(); err != nil {
@@ -31,14 +74,14 @@ func (v *Vault) Unlock(ctx context.Context, pass secret.Secret) error {
 		var before standing
 		before, open = v.beginUnlock()
 		if open {
-			return v.recheckLocked(pass)
+			return v.recheckLocked(by)
 		}
-		err := v.unlockLocked(ctx, pass, before.epoch)
+		err := v.unlockLocked(ctx, by, before.epoch)
 		if err != nil {
 			v.failUnlock(before, err)
 		}
 		return err
-	}, ErrWrongPassphrase)
+	}, wrong)
 	if open && (errors.Is(err, ErrDamaged) || errors.Is(err, ErrChanged)) {
 		// What an open vault saves next must not rest on a file that it cannot
 		// trust.
@@ -68,9 +111,10 @@ func (v *Vault) beginUnlock() (before standing, open bool) {
 
 // recheckLocked checks the passphrase of an open vault against the file, which
 // must be the one that is open. v.write is held.
-func (v *Vault) recheckLocked(pass secret.Secret) error {
-	o, sum, err := v.load(pass)
+func (v *Vault) recheckLocked(by opener) error {
+	o, sum, err := v.load(by)
 	o.dataKey.Wipe()
+	o.contents.wipe()
 	if err == nil && sum != v.disk {
 		err = fmt.Errorf("%s: %w", v.path, ErrChanged)
 	}
@@ -78,8 +122,8 @@ func (v *Vault) recheckLocked(pass secret.Secret) error {
 }
 
 // unlockLocked opens the vault unless a lock came since epoch. v.write is held.
-func (v *Vault) unlockLocked(ctx context.Context, pass secret.Secret, epoch uint64) error {
-	o, sum, err := v.load(pass)
+func (v *Vault) unlockLocked(ctx context.Context, by opener, epoch uint64) error {
+	o, sum, err := v.load(by)
 	if err == nil {
 		err = v.checkAge(ctx, o)
 	}
@@ -87,10 +131,19 @@ func (v *Vault) unlockLocked(ctx context.Context, pass secret.Secret, epoch uint
 		o.dataKey.Wipe()
 		return err
 	}
+	if err := v.takeOver(o, sum, epoch); err != nil {
+		return err
+	}
+	v.settleLocked(ctx)
+	return nil
+}
+
+func (v *Vault) takeOver(o opened, sum [sha256.Size]byte, epoch uint64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.epoch != epoch {
 		o.dataKey.Wipe()
+		o.contents.wipe()
 		return errLocked()
 	}
 	v.disk = sum
@@ -100,25 +153,35 @@ func (v *Vault) unlockLocked(ctx context.Context, pass secret.Secret, epoch uint
 }
 
 // load reads the file anew and opens it.
-func (v *Vault) load(pass secret.Secret) (opened, [sha256.Size]byte, error) {
+func (v *Vault) load(by opener) (opened, [sha256.Size]byte, error) {
 	b, err := readFile(v.path)
 	if err != nil {
 		return opened{}, [sha256.Size]byte{}, err
 	}
 	sum := sha256.Sum256(b)
+	o, err := openBytes(b, by)
+	if errors.Is(err, ErrDamaged) {
+		err = withPrevious(v.path, err)
+	}
+	return o, sum, err
+}
+
+// openBytes opens a whole file; on an error what it returns holds no key.
+func openBytes(b []byte, by opener) (opened, error) {
 	img, err := decodeFile(b)
 	if err != nil {
-		return opened{}, sum, withPrevious(v.path, err)
+		return opened{}, err
 	}
-	key, err := img.unwrap(pass)
+	key, err := by(img.header)
 	if err != nil {
-		return opened{}, sum, err
+		return opened{}, err
 	}
 	c, err := img.open(key)
 	if err != nil {
-		return opened{dataKey: key}, sum, withPrevious(v.path, err)
+		key.Wipe()
+		return opened{}, err
 	}
-	return opened{head: img.header, dataKey: key, contents: c}, sum, nil
+	return opened{head: img.header, dataKey: key, contents: c}, nil
 }
 
 // checkAge refuses another vault and an older generation than this process has
@@ -167,10 +230,9 @@ func (v *Vault) lockAs(state, reason string) {
 		return
 	}
 	v.epoch++
+	v.lockedOnce = true
 	v.dataKey.Wipe()
-	if v.contents != nil && v.contents.operator != nil {
-		v.contents.operator.key.Wipe()
-	}
+	v.contents.wipe()
 	v.contents = nil
 	v.setStateLocked(state, reason)
 	calls := append([]func(string){}, v.onLock...)

@@ -29,6 +29,14 @@ type Options struct {
 	// file system, so that an old vault put back in place is noticed. Without
 	// it the copy is in the backend, where there is one.
 	GenerationFile string
+	// GenerationBackend keeps that second copy in the OS keychain instead.
+	// GenerationFile goes before it.
+	GenerationBackend Backend
+	// SlotKeychain keeps the secrets of keychain slots; nil: there can be none.
+	SlotKeychain Backend
+	// CredentialsDir is where the service manager puts the unit's credentials
+	// (CREDENTIALS_DIRECTORY); "": there are none.
+	CredentialsDir string
 }
 
 // The states of a vault (docs/vault.md, "States").
@@ -59,6 +67,8 @@ type State struct {
 	Backend    string // "file" or the backend's name
 	Rollback   string // where the second generation counter is, or why there is none
 	Identities int    // 0 unless open
+	AutoLock   string // when it locks by itself
+	Unattended []Slot // what opens it without a person
 }
 
 // Vault is one vault file. It is safe for concurrent use.
@@ -73,22 +83,28 @@ type Vault struct {
 	// Guarded by write.
 	disk [sha256.Size]byte
 
+	// Each way in is counted apart, so that wrong tries of one hold up no right
+	// try of another.
 	unlocks limiter
+	codes   limiter
+	imports limiter
 	proofs  limiter
 
-	mu        sync.Mutex // guards all below; never held during I/O
-	state     string
-	reason    string
-	since     time.Time
-	epoch     uint64 // counts locks, so that an unlock notices one
-	head      header
-	dataKey   secret.Secret
-	contents  *contents
-	leases    int
-	rollback  string
-	echoes    map[string]echo
-	onLock    []func(reason string)
-	onSuspend []func(name string)
+	mu         sync.Mutex // guards all below; never held during I/O
+	state      string
+	reason     string
+	since      time.Time
+	epoch      uint64 // counts locks, so that an unlock notices one
+	head       header
+	dataKey    secret.Secret
+	contents   *contents
+	leases     int
+	lockedOnce bool // locked since this process began
+	rollback   string
+	auto       autoLock
+	echoes     map[string]echo
+	onLock     []func(reason string)
+	onSuspend  []func(name string)
 }
 
 // Create makes a vault file that did not exist and returns it open.
@@ -111,10 +127,8 @@ func Create(path string, pass secret.Secret, o Options) (*Vault, error) {
 	v := newVault(path, o)
 	key := newKey()
 	head := header{generation: 1}
-	var slotID [idBytes]byte
 	_, _ = rand.Read(head.id[:]) // crypto/rand.Read never fails
-	_, _ = rand.Read(slotID[:])
-	s, err := newPassphraseSlot(head.id, slotID, kdf, pass, key)
+	s, err := newPassphraseSlot(head.id, newSlotID(), kdf, pass, key)
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +198,9 @@ func (v *Vault) setStateLocked(state, reason string) {
 		panic("vault: no way from " + v.state + " to " + state)
 	}
 	v.state, v.reason, v.since = state, reason, time.Now()
+	if state == StateOpen {
+		v.auto.begin()
+	}
 }
 
 // State returns what the vault is now.
@@ -197,8 +214,14 @@ func (v *Vault) State() State {
 	if v.o.Backend != nil {
 		s.Backend = v.o.Backend.Name()
 	}
+	s.AutoLock = v.auto.text()
 	if v.state == StateOpen {
 		s.Identities = len(v.contents.items)
+	}
+	for _, sl := range v.head.slots {
+		if sl.opensUnattended() {
+			s.Unattended = append(s.Unattended, v.viewLocked(sl))
+		}
 	}
 	return s
 }
@@ -214,7 +237,7 @@ func (v *Vault) CheckOpen() error {
 func (v *Vault) current() (opened, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.state != StateOpen {
+	if v.state != StateOpen || v.auto.overdue() != "" {
 		return opened{}, errLocked()
 	}
 	return opened{v.head, v.dataKey, v.contents}, nil
@@ -228,5 +251,13 @@ func (v *Vault) Subkey(label string) (secret.Secret, error) {
 	if err != nil {
 		return secret.Secret{}, err
 	}
-	return derive(o.dataKey, infoSubkey+label)
+	return o.rootKey(infoSubkey + label)
+}
+
+// rootKey derives a key that stays the same when the data key is replaced.
+func (o opened) rootKey(info string) (secret.Secret, error) {
+	if o.contents.hasRoot {
+		return derive(o.contents.root, info)
+	}
+	return derive(o.dataKey, info)
 }
