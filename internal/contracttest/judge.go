@@ -168,7 +168,9 @@ func (j judging) extra() finding {
 	parent := saidOf(j.row.expect, j.m.path[:len(j.m.path)-1])
 	same := j.got.same(j.base)
 	switch {
-	case !parent.takesMore():
+	case j.m.kind == kindError && j.m.said.named() && same:
+		return finding{why: "an error beside the data was taken, and nobody looks", wayOut: "take the member out of expect of " + j.row.name + ", or read it in when"}
+	case !parent.takesMore() && !j.m.said.named():
 		return finding{why: "a member that nobody named was taken", wayOut: "write type: object and additionalProperties: false for the object in expect of " + j.row.name}
 	case !same:
 		return finding{why: "a member that nobody named changes the answer", wayOut: "close the object in expect, or name the member there"}

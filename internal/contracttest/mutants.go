@@ -231,11 +231,24 @@ func (b *breeder) signs(path []string) bool {
 	return false
 }
 
-// errorMembers are names under which services report that something went
-// wrong, each with a value as it would stand there.
-var errorMembers = map[string]any{
-	"error":  map[string]any{"code": "internal_error", "message": "it did not work"},
-	"errors": []any{map[string]any{"message": "it did not work"}},
+// errorNames are the members under which services report that something went
+// wrong.
+var errorNames = []string{"error", "errors"}
+
+// errorValue is an error as it would stand under a name: in the form that expect
+// takes there, where it takes one.
+func errorValue(name string, there said) any {
+	one := map[string]any{"code": "internal_error", "message": "it did not work"}
+	forms := []any{one, "internal_error", []any{one}}
+	if name == "errors" {
+		forms = []any{[]any{one}, one, "internal_error"}
+	}
+	for _, f := range forms {
+		if there.named() && there.takes(f) {
+			return f
+		}
+	}
+	return forms[0]
 }
 
 // extraName is a member that no service has.
@@ -244,9 +257,9 @@ const extraName = "near_miss"
 func (b *breeder) object(v map[string]any, path []string) {
 	b.put(kindExtra, below(path, extraName), "unexpected")
 	if len(path) <= 1 { // the whole answer, and what it is wrapped in
-		for _, name := range []string{"error", "errors"} {
+		for _, name := range errorNames {
 			if _, there := v[name]; !there {
-				b.put(kindError, below(path, name), errorMembers[name])
+				b.put(kindError, below(path, name), errorValue(name, saidOf(b.row.expect, below(path, name))))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package contracttest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -135,6 +136,7 @@ func TestEveryWeaknessIsAHole(t *testing.T) {
 		"a state that may be absent":  {[]string{"zone, state, seen, count", "zone, seen, count", "state: /state", "state: {at: /state, optional: true}", "required: [id, zone, state, seen,", "required: [id, zone, seen,"}, []string{"member removed /state"}},
 		"empty text as a fact":        {[]string{"zone: {type: string, minLength: 1, maxLength: 40}", "zone: {type: string, maxLength: 40}", "'^[a-z]{1,8}$'", "'^[a-z]{0,8}$'"}, []string{"empty string /zone"}},
 		"a header that may be empty":  {[]string{`'^"[a-z0-9]{1,8}"$'`, `'^("[a-z0-9]{1,8}"|)$'`}, []string{"header Etag"}},
+		"an error that nobody reads":  {[]string{"          note: {type: string, maxLength: 200}\n", "          note: {type: string, maxLength: 200}\n          error: {type: string, maxLength: 40}\n"}, []string{"error beside data /error"}},
 		"an undescribed word in when": {[]string{"{not: {equals: [/state, failed]}}", "{all_of: [{not: {equals: [/state, failed]}}, {not: {equals: [/owner/kind, robot]}}]}", ownerClosed, "owner: {type: object, additionalProperties: true,"}, []string{"member removed /owner/kind"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,6 +186,28 @@ func TestWrittenOutIsNoHole(t *testing.T) {
 				t.Error(h)
 			}
 		})
+	}
+}
+
+// A signed answer has near-misses as any other; none of them is evidence.
+func TestNearMissesOfSignedAnswers(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Site: filepath.Join(dir, "targets.yaml"), Contracts: filepath.Join(dir, "contracts"), Mutate: true}
+	for path, text := range map[string]string{
+		"targets.yaml": evidenceSite, "signer.json": evidenceKeys(t), "contracts/get_review/contract.yaml": evidenceContract,
+		"contracts/get_review/fixtures/accepted.yaml": "name: signed\n" + evidence(`{keys: signer, claims: {iss: "https://sign.example", aud: deploys, sub: c1, state: approved}, valid: 5m}`, "approved", "{ok: true, data: {state: approved}}"),
+	} {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rep, err := Run(context.Background(), o)
+	if err != nil || !rep.OK() {
+		t.Fatalf("%v %+v", err, rep.Cases)
+	}
+	if m := rep.Mutations[0]; m.Answers != 1 || m.Made < 30 || m.Refused != m.Made {
+		t.Errorf("%+v", m)
 	}
 }
 
