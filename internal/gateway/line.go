@@ -21,7 +21,8 @@ type Ask struct {
 }
 
 // Perform takes a call in and answers as http-api says ("Waiting"): when it is
-// done, or at once with APPROVAL_REQUIRED when a person must decide.
+// done, or at once with APPROVAL_REQUIRED when a person must decide and with
+// IN_PROGRESS when it polls.
 func (g *Gateway) Perform(ctx context.Context, a Ask) Answer {
 	c, verdict, err := g.admit(a)
 	if err != nil {
