@@ -71,6 +71,7 @@ func TestForbiddenWords(t *testing.T) {
 		"url": "url", "image_url": "url", "imageURL": "url", "URLs": "url", "base-uri": "uri", "hostName": "host", "hostname": "host", "host2": "host",
 		"request_path": "path", "HTTPHeaders": "headers", "userToken": "token", "arg": "", "extra_args": "args", "queries": "query", "flag": "", "useFlags": "flags", "flag_name": "", "tokenize": "", "hostile": "", "curl": "", "transcript": "", "subscription": "", "accountant": "", "hourly": "", "meetingTranscript": "", "PRtitle": "", "cohorts": "", "cmd1": "cmd",
 		"URLpath": "url", "apitoken": "token", "filepath": "path", "targethost": "host", "cmdline": "cmd", "baseurl": "url", "sqlquery": "query", "proxies": "proxy",
+		"credentialhelper": "credential", "EXTRA_ARGS": "args", "extra-args": "args", "extraArgs": "args", "CREDENTIALS": "credential", "aws-region": "region", "X-Header-Name": "header", "runScript": "script",
 		"description": "", "security": "", "ghost": "", "regional": "", "profileName": "profile", "accounts": "account", "empathy": "", "reason": "", "service": "",
 	} {
 		if got := forbiddenWord(name); (got == "") != (want == "") {

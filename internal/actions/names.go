@@ -73,7 +73,7 @@ func holdsWord(w, f string) bool {
 		return true
 	}
 	tail, begins := strings.CutPrefix(w, f)
-	return begins && slices.Contains(tailWords, tail)
+	return begins && (f == "credential" || slices.Contains(tailWords, tail)) // nothing else begins with credential
 }
 
 // words splits a name in any case style into lower-case words.
