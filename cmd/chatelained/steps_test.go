@@ -223,7 +223,7 @@ func TestPollGoesOn(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Errorf("a stop while it polls: %v", err)
 	}
-	a = h.again("build-worker")
+	_ = h.again("build-worker")
 	r.polls(t)
 	h.kill()
 	a = h.again("build-worker")

@@ -35,39 +35,6 @@ type sent struct {
 	polls bool     // the poll has begun in an earlier run
 }
 
-// deadline is a moment by two clocks: the earlier one wins, so that a step of the
-// wall's clock back never lengthens it.
-type deadline struct {
-	begun  time.Time // by the wall: a clock before it was set back
-	end    time.Time // by the wall
-	steady time.Time // with the monotonic reading
-}
-
-func deadlineIn(d time.Duration) deadline {
-	now := time.Now()
-	return deadline{begun: now.Round(0), end: now.Add(d).Round(0), steady: now.Add(d)}
-}
-
-// deadlineAt takes up what an earlier run wrote down. One that lies further away
-// than the poll may last was written under another clock, and is over.
-func deadlineAt(begun, end time.Time, within time.Duration) deadline {
-	now := time.Now()
-	left := end.Sub(now.Round(0))
-	if left > within {
-		left = 0
-	}
-	return deadline{begun: begun, end: end, steady: now.Add(left)}
-}
-
-// left is how long it is until the deadline; zero or less once it is over.
-func (d deadline) left() time.Duration {
-	wall := time.Now().Round(0)
-	if wall.Before(d.begun) {
-		return 0
-	}
-	return min(time.Until(d.steady), d.end.Sub(wall))
-}
-
 // took notes how an attempt of the request ended.
 func (s *sent) took(j judged) {
 	s.last, s.request = j, j.intent.Seq
