@@ -28,6 +28,9 @@ func TestLookAhead(t *testing.T) {
 	if got := lookAhead([]byte("{"+strings.Repeat(`"":1,`, 1000)), l); got[0] > 5*1000/memberBytes {
 		t.Errorf("counted %d", got[0])
 	}
+	if got := lookAhead([]byte("{"+strings.Repeat(`"":1,`, smallObject+4)), l); int(got[0]) >= smallObject+4 {
+		t.Errorf("counted %d", got[0])
+	}
 	deep := strings.Repeat("[", l.Depth+10)
 	if got := lookAhead([]byte(deep), l); len(got) != l.Depth {
 		t.Errorf("counted %d lists inside one another", len(got))
@@ -90,4 +93,22 @@ func containers(v any) (n int, wide bool) {
 		}
 	}
 	return n, wide
+}
+
+// An object that is made with its size in mind asks for less than one that grows.
+func TestNewObject(t *testing.T) {
+	names := make([]string, smallObject*5)
+	for i := range names {
+		names[i] = strings.Repeat("n", i)
+	}
+	fill := func(m map[string]any) {
+		for _, name := range names {
+			m[name] = nil
+		}
+	}
+	sized := testing.AllocsPerRun(10, func() { fill(newObject(len(names))) })
+	grown := testing.AllocsPerRun(10, func() { fill(newObject(0)) })
+	if sized >= grown {
+		t.Errorf("%.0f allocations with the size, %.0f without", sized, grown)
+	}
 }

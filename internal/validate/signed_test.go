@@ -153,6 +153,15 @@ func TestSignedAccepts(t *testing.T) {
 	}
 }
 
+// Without any key the operator reads that, and not that one key is missing.
+func TestSignedWithoutKeys(t *testing.T) {
+	r := signedReader(t, &KeySet{})
+	_, no := r.Prove(evidence(sign(t, "ES256", "k1", testKeys()["ES256"], goodClaims)), testScope, testNow)
+	if no == nil || no.Rule != ruleSignedKey || !strings.Contains(no.Message, "there are no keys") {
+		t.Errorf("%+v", no)
+	}
+}
+
 // Every way to be no evidence, with the rule that the operator sees.
 func TestSignedRefuses(t *testing.T) {
 	keys := testKeys()
