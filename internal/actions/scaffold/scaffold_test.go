@@ -36,7 +36,7 @@ var good = map[string]scaffold.Answers{
 	"a ping":       {Action: "ping_it", Effect: "read", Service: "s", Method: "HEAD", Path: "/x"},
 	"hard words": {
 		Action: "set_mode", Effect: "change", Service: "no", Method: "PATCH", Path: "/modes/{mode}", Summary: "It's {odd}: \"#1\" – yes\u202e\nand no.", Owner: "null",
-		Inputs:  []string{"mode:choice=yes|no|null|1|1.0", "null:text=10", "true:choice=#|: |it's|a\u2028b"},
+		Inputs:  []string{"mode:choice=yes|no|null|1|1.0", "null:text=10", "true:choice=#|: |it's"},
 		Outputs: []string{"mode:choice=yes|no|null|1|1.0"},
 	},
 }
@@ -118,6 +118,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{"a bound that is none", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:text=lots") }, "is no bound"},
 		{"a bound too large", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:word=1000") }, "from 1 to 128"},
 		{"no words", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:choice") }, "a choice names its words"},
+		{"a word that nobody sees", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:choice=a\u2028b|c") }, "characters that nobody sees"},
 		{"a word twice", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:choice=a|a") }, "stands twice"},
 		{"a range backwards", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:whole=5..1") }, "is no range"},
 		{"a range of text", func(a *scaffold.Answers) { a.Inputs = append(a.Inputs, "x:whole=a..b") }, "is no range"},

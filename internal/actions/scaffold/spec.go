@@ -117,6 +117,9 @@ func parseChoice(bound string) (Shape, error) {
 		if w = strings.TrimSpace(w); w == "" {
 			return s, fmt.Errorf("a choice names its words: choice=api|worker")
 		}
+		if Hidden(w) {
+			return s, fmt.Errorf("a word of the choice holds characters that nobody sees")
+		}
 		if slices.Contains(s.Values, any(w)) {
 			return s, fmt.Errorf("the word %q stands twice", w)
 		}

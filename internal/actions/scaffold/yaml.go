@@ -88,6 +88,9 @@ func lineText(s string) string {
 	return quoted(s)
 }
 
+// Hidden says whether a text holds characters that a reviewer does not see.
+func Hidden(s string) bool { return strings.ContainsFunc(s, steers) }
+
 // steers says whether a character would move a line or its reader.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar

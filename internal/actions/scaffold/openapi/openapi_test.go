@@ -188,6 +188,36 @@ var told = []struct {
 	{"ticket-service.json", "setState", nil, []string{`operation: the description calls it deprecated`}},
 }
 
+// A bound that the description leaves out stays out.
+func TestExcludedBounds(t *testing.T) {
+	for schema, want := range map[string]string{
+		"{type: integer, exclusiveMinimum: 0, exclusiveMaximum: 6}":                         "{type: integer, minimum: 1, maximum: 5}",
+		"{type: integer, minimum: 0, exclusiveMinimum: true, maximum: 6}":                   "{type: integer, minimum: 1, maximum: 6}",
+		"{type: integer, minimum: 3, exclusiveMinimum: 0, maximum: 6, exclusiveMaximum: 9}": "{type: integer, minimum: 3, maximum: 6}",
+		"{type: integer, minimum: 3, exclusiveMinimum: 3, maximum: 6, exclusiveMaximum: 6}": "{type: integer, minimum: 4, maximum: 5}",
+		"{type: number, exclusiveMinimum: 0, maximum: 1}":                                   "{type: number, minimum: 0, maximum: 1}",
+		"{type: integer, minimum: 5, maximum: 1}":                                           "",
+	} {
+		d, err := openapi.Parse([]byte(one("/a", "{operationId: x, parameters: [{name: size, in: query, required: true, schema: "+schema+"}]}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := outline(t, d, "x", "draft_one")
+		if want == "" {
+			if len(o.Inputs) > 0 || !strings.Contains(strings.Join(o.LeftOut, "\n"), "let no number through") {
+				t.Errorf("%s: %v, %v", schema, o.Inputs, o.LeftOut)
+			}
+			continue
+		}
+		if text := o.Files()["contract.yaml"]; !strings.Contains(text, "size: "+want+"\n") {
+			t.Errorf("%s: no %s in\n%s", schema, want, text)
+		}
+		if strings.HasPrefix(schema, "{type: number") && !strings.Contains(strings.Join(o.Decisions, "\n"), "leaves 0 itself out") {
+			t.Errorf("%s: %v", schema, o.Decisions)
+		}
+	}
+}
+
 func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	for _, c := range told {
 		o := outline(t, read(t, c.file), c.operation, "draft_one")

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"chatelaine/internal/actions"
@@ -78,7 +79,7 @@ func (x *shaper) typed(m object, at string, depth int) (scaffold.Shape, bool) {
 	case "string":
 		s, ok = x.text(m, at)
 	case "integer", "number":
-		s, ok = x.number(m, at, name), true
+		s, ok = x.number(m, at, name)
 	case "boolean":
 		s, ok = scaffold.Shape{Kind: scaffold.YesNo}, true
 	case "array":
@@ -98,6 +99,10 @@ const maxValues = 200
 func (x *shaper) choice(values []any, at string, null bool) (scaffold.Shape, bool) {
 	s := scaffold.Shape{Kind: scaffold.Choice, Null: null}
 	for _, v := range values {
+		if text, is := v.(string); is && scaffold.Hidden(text) {
+			x.o.Leave(at, "one of its values holds characters that nobody sees")
+			return s, false
+		}
 		switch v.(type) {
 		case nil:
 			s.Null = true
@@ -175,7 +180,7 @@ func (x *shaper) pattern(p string, most int, at string) (scaffold.Shape, bool) {
 	return s, false
 }
 
-func (x *shaper) number(m object, at, name string) scaffold.Shape {
+func (x *shaper) number(m object, at, name string) (scaffold.Shape, bool) {
 	s := scaffold.Shape{Kind: scaffold.Whole, Low: "0", High: scaffold.DefaultHighNumber}
 	if name == "number" {
 		s.Kind = scaffold.Decimal
@@ -183,13 +188,17 @@ func (x *shaper) number(m object, at, name string) scaffold.Shape {
 	if !x.input { // an answer may be larger than what an agent may say
 		s.Low, s.High = "-9007199254740991", "9007199254740991"
 	}
-	low, hasLow := bound(m, "minimum", "exclusiveMinimum")
-	high, hasHigh := bound(m, "maximum", "exclusiveMaximum")
+	low, hasLow := x.bound(m, "minimum", "exclusiveMinimum", at, name, 1)
+	high, hasHigh := x.bound(m, "maximum", "exclusiveMaximum", at, name, -1)
 	if hasLow {
 		s.Low = low
 	}
 	if hasHigh {
 		s.High = high
+	}
+	if hasLow && hasHigh && validate.Compare(low, high) > 0 {
+		x.o.Leave(at, "its bounds let no number through")
+		return s, false
 	}
 	if validate.Compare(s.Low, s.High) > 0 { // one of the two was assumed
 		s.Low, s.High = min2(low, hasLow, high), max2(high, hasHigh, low)
@@ -197,7 +206,7 @@ func (x *shaper) number(m object, at, name string) scaffold.Shape {
 	if x.input && (!hasLow || !hasHigh) {
 		x.o.Decide("%s: the description gives it no %s; from %s to %s is assumed", at, missing(hasLow, hasHigh), s.Low, s.High)
 	}
-	return s
+	return s, true
 }
 
 func min2(low json.Number, has bool, other json.Number) json.Number {
@@ -225,14 +234,24 @@ func missing(low, high bool) string {
 }
 
 // bound reads a bound as both versions write it: in 3.1 the exclusive one is a
-// number, in 3.0 a word beside the other. Its being exclusive is dropped: a
-// draft's example must lie inside, and 1 nearly always does.
-func bound(m object, plain, exclusive string) (json.Number, bool) {
-	if n, ok := m[plain].(json.Number); ok {
-		return n, true
+// number, in 3.0 a word beside the other. step leads from an excluded whole number
+// to the next one that is allowed.
+func (x *shaper) bound(m object, plain, exclusive, at, name string, step int64) (json.Number, bool) {
+	n, has := m[plain].(json.Number)
+	e, excluded := m[exclusive].(json.Number)
+	switch {
+	case excluded && (!has || validate.Compare(e, n)*int(step) >= 0):
+		n = e
+	case m[exclusive] == true && has:
+		excluded = true
+	default:
+		return n, has
 	}
-	n, ok := m[exclusive].(json.Number)
-	return n, ok
+	if i, err := n.Int64(); err == nil && name == "integer" {
+		return json.Number(strconv.FormatInt(i+step, 10)), true
+	}
+	x.o.Decide("%s: the description leaves %s itself out; write %s where that matters", at, n, exclusive)
+	return n, true
 }
 
 func (x *shaper) list(m object, at string, depth int) (scaffold.Shape, bool) {
