@@ -67,13 +67,14 @@ func rulesPage() string {
 	for _, r := range Rules() {
 		if r.Decider != last {
 			fmt.Fprintf(&b, "\n## %s\n", pageParts[r.Decider])
+			writeOverview(&b, r.Decider)
 			last = r.Decider
 		}
 		aside := ""
 		if r.MayBeSetAside() {
 			aside = ", may be set aside"
 		}
-		fmt.Fprintf(&b, "\n### %s\n%s. %s%s; stated under %q.\n\n%s\n", r.ID, r.Title, r.Severity, aside, r.Page, r.Reason)
+		fmt.Fprintf(&b, "\n### %s\n**%s.** %s\n\nSeverity: %s%s. Stated under %q.\n", r.ID, r.Title, r.Reason, r.Severity, aside, r.Page)
 		ex, ok := r.Example()
 		if !ok {
 			fmt.Fprintf(&b, "\nThere is no example. %s\n", r.NoExample)
@@ -83,6 +84,16 @@ func rulesPage() string {
 		writePageExample(&b, "Good", ex.Good)
 	}
 	return b.String()
+}
+
+// writeOverview lists the rules of one decider, each with what breaks it.
+func writeOverview(b *strings.Builder, d Decider) {
+	b.WriteString("| rule | what breaks it |\n|---|---|\n")
+	for _, r := range Rules() {
+		if r.Decider == d {
+			fmt.Fprintf(b, "| [%s](#%s) | %s |\n", r.ID, r.ID, r.Title)
+		}
+	}
 }
 
 func writePageExample(b *strings.Builder, side string, files []ExampleFile) {
