@@ -87,7 +87,7 @@ func identityNames(ctx context.Context, op *client.Operator) []cobra.Completion 
 func (a *app) completions(root *cobra.Command) {
 	for path, f := range map[string]completer{
 		"call": a.completeActions, "explain": a.completeActions, "actions": a.completeActions,
-		"contract lint": a.completeActions, "contract test": a.completeActions, "contract show": a.completeActions,
+		"contract lint": a.completeActions, "contract test": a.completeActions, "contract record": a.completeActions, "contract show": a.completeActions,
 		"approve": a.completeFrom(openCards), "deny": a.completeFrom(openCards), "approvals": a.completeFrom(openCards),
 		"session authorize": a.completeFrom(liveSessions), "session revoke": a.completeFrom(liveSessions),
 		"identity put": a.completeFrom(identityNames), "identity delete": a.completeFrom(identityNames), "identity rebind": a.completeFrom(identityNames),
