@@ -155,7 +155,7 @@ func inFile(text string) *strictyaml.File {
 
 // someSlips is how many slips of one file are tried without -slips; those that
 // add a key are always among them.
-const someSlips = 300
+const someSlips = 150
 
 func TestSchemasAndLoaderAgree(t *testing.T) {
 	for _, name := range []string{"contract", "targets"} {
