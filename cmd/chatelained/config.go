@@ -26,6 +26,7 @@ type Config struct {
 
 	Backend        string // file or keychain
 	GenerationFile string
+	vaultLocks
 
 	Calls, CallsPerTarget int
 	AnswerBytes           int64
@@ -67,7 +68,8 @@ func defaultConfig() Config {
 		AgentTCP: defaultAgentPort, Backend: "file",
 		Calls: defaultCalls, CallsPerTarget: defaultPerTarget, AnswerBytes: defaultAnswer,
 		SessionLife: defaultSession, SessionIdle: defaultIdle, CardLife: defaultCard, LedgerKeep: defaultKeep,
-		LogLevel: "info", LogFormat: "text",
+		vaultLocks: vaultLocks{OnWake: true},
+		LogLevel:   "info", LogFormat: "text",
 		from: map[string]string{}, names: map[string]string{},
 	}
 }
@@ -114,6 +116,7 @@ func (r *reader) all(n *strictyaml.Node) {
 	r.log(n.Get("log"))
 	r.program(n.Get("notify"), "notify", &r.c.Notify)
 	r.program(n.Get("alert"), "alert", &r.c.Alert)
+	r.vaultIdle(n.Get("vault"))
 }
 
 func (r *reader) said(key string) { r.c.from[key] = r.f.Name() }
@@ -155,9 +158,10 @@ func (r *reader) port(n *strictyaml.Node, key string, advice int, into *int) {
 }
 
 func (r *reader) vault(n *strictyaml.Node) {
-	if n == nil || !r.f.Map(n, "vault", "backend", "generation_file") {
+	if n == nil || !r.f.Map(n, "vault", append([]string{"backend", "generation_file"}, vaultLockKeys...)...) {
 		return
 	}
+	r.vaultLocks(n)
 	if v := n.Get("backend"); v != nil {
 		if s, ok := r.f.Word(v, "vault.backend", "file", "keychain"); ok {
 			r.c.Backend = s
@@ -323,7 +327,7 @@ func (c Config) rows() [][2]string {
 		return "127.0.0.1:" + strconv.Itoa(p)
 	}
 	list := func(v any) string { return strings.Trim(fmt.Sprint(v), "[]") }
-	rows := [][2]string{
+	rows := append(c.vaultLocks.rows(), [][2]string{
 		{"listen.agent_tcp", port(c.AgentTCP)}, {"listen.metrics_tcp", port(c.MetricsTCP)},
 		{"vault.backend", c.Backend}, {"vault.generation_file", c.GenerationFile},
 		{"limits.calls", strconv.Itoa(c.Calls)}, {"limits.calls_per_target", strconv.Itoa(c.CallsPerTarget)},
@@ -333,7 +337,7 @@ func (c Config) rows() [][2]string {
 		{"notify", strings.Join(c.Notify, " ")}, {"alert", strings.Join(c.Alert, " ")},
 		{"agents.users", list(c.AgentUsers)}, {"agents.groups", list(c.AgentGroups)},
 		{"log.level", c.LogLevel}, {"log.format", c.LogFormat},
-	}
+	}...)
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i][0] < rows[j][0] })
 	return rows
 }

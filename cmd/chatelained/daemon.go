@@ -23,7 +23,6 @@ import (
 	"chatelaine/internal/gateway"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/operatorapi"
-	"chatelaine/internal/secret"
 	"chatelaine/internal/sessions"
 	"chatelaine/internal/vault"
 )
@@ -159,36 +158,6 @@ func (d *daemon) close() error {
 		errs = append(errs, d.lock.Unlock())
 	}
 	return errors.Join(errs...)
-}
-
-// unlock opens the vault, then what is sealed under its keys. Either all of it
-// is open afterwards or nothing is.
-func (d *daemon) unlock(ctx context.Context, pass secret.Secret) error {
-	d.accepting.Lock()
-	defer d.accepting.Unlock()
-	was := d.vault.CheckOpen() == nil
-	if err := d.vault.Unlock(ctx, pass); err != nil {
-		return err
-	}
-	if was {
-		return nil
-	}
-	err := d.compareSet() // before a session can be used
-	if err == nil {
-		err = d.openSealed()
-	}
-	if err != nil {
-		d.vault.Lock("what is sealed under it did not open")
-		return err
-	}
-	if err := d.vault.CheckOpen(); err != nil {
-		// A lock came in between: it may have passed the rooms that were opened
-		// after it, and does not come again.
-		d.closeSealed()
-		return err
-	}
-	d.gateway.Unlocked()
-	return nil
 }
 
 func (d *daemon) openSealed() error {

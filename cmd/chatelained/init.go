@@ -1,13 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -22,6 +22,8 @@ import (
 type initOptions struct {
 	vaultFD, operatorFD int
 	recoveryOut         string
+	codeOut             string
+	noCode              bool
 }
 
 func initCommand(p *program) *cobra.Command {
@@ -31,6 +33,8 @@ func initCommand(p *program) *cobra.Command {
 		Long: "Make the folders, a vault sealed under the vault passphrase, and a record that\n" +
 			"is sealed to two keys: one kept beside the vault under the operator passphrase,\n" +
 			"and a recovery key that is shown once and kept nowhere on this machine.\n" +
+			"The vault also opens with a recovery code, which is shown once as well: it is for\n" +
+			"the day when the passphrase is forgotten or the file is damaged.\n" +
 			"The operator passphrase proves decisions; it must differ from the vault's.\n" +
 			"Nothing that exists is overwritten.",
 		Example: "  chatelained init\n  chatelained init --recovery-out /media/stick/chatelaine-recovery.key",
@@ -50,6 +54,8 @@ func initCommand(p *program) *cobra.Command {
 		f.Lookup(name).DefValue = "0" // help then shows no default: it is the terminal
 	}
 	f.StringVar(&o.recoveryOut, "recovery-out", "", "write the recovery key to this new file instead of showing it")
+	f.StringVar(&o.codeOut, "code-out", "", "write the vault's recovery code to this new file instead of showing it")
+	f.BoolVar(&o.noCode, "no-recovery-code", false, "make no recovery code: a forgotten passphrase then loses every secret")
 	return c
 }
 
@@ -60,8 +66,10 @@ func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
 	if err := refuseState(pl); err != nil {
 		return err
 	}
-	if err := refuseRecoveryFile(o.recoveryOut); err != nil {
-		return err
+	for what, file := range map[string]string{"recovery key": o.recoveryOut, "recovery code": o.codeOut} {
+		if err := refuseRecoveryFile(what, file); err != nil {
+			return err
+		}
 	}
 	cfg, err := loadConfig(pl)
 	if err != nil {
@@ -91,7 +99,12 @@ func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
 	if err := showRecovery(keys.recovery, o.recoveryOut, out); err != nil {
 		return err
 	}
-	if err := writeState(pl, cfg, keys, vaultPass, operatorPass); err != nil {
+	code, err := writeState(pl, cfg, keys, vaultPass, operatorPass, !o.noCode)
+	if err != nil {
+		return err
+	}
+	defer code.Wipe()
+	if err := showCode(code, o.codeOut, out); err != nil {
 		return err
 	}
 	fmt.Fprintf(log, "chatelained: ready\n  settings  %s\n  state     %s\n  next      write targets.yaml and contracts, `chatelained serve`, `chatelaine unlock`\n", pl.Config, pl.State)
@@ -121,10 +134,10 @@ func makeFolders(pl client.Places) error {
 // readBoth reads the two passphrases. Nothing has been written until they are
 // good.
 func readBoth(o initOptions) (vaultPass, operatorPass secret.Secret, err error) {
-	if vaultPass, err = readPassphrase("vault", o.vaultFD); err != nil {
+	if vaultPass, err = readPassphrase("vault", "vault-passphrase-fd", o.vaultFD); err != nil {
 		return vaultPass, operatorPass, err
 	}
-	if operatorPass, err = readPassphrase("operator", o.operatorFD); err != nil {
+	if operatorPass, err = readPassphrase("operator", "operator-passphrase-fd", o.operatorFD); err != nil {
 		vaultPass.Wipe()
 		return vaultPass, operatorPass, err
 	}
@@ -143,6 +156,12 @@ func (o initOptions) check() error {
 	}
 	if err := checkDescriptor("operator", o.operatorFD); err != nil {
 		return err
+	}
+	if o.recoveryOut != "" && o.recoveryOut == o.codeOut {
+		return usageError{errors.New("--recovery-out and --code-out must name two files: keep them in two places")}
+	}
+	if o.noCode && o.codeOut != "" {
+		return usageError{errors.New("--code-out and --no-recovery-code do not go together")}
 	}
 	if o.vaultFD >= 0 && o.vaultFD == o.operatorFD {
 		return usageError{fmt.Errorf("both passphrases cannot come from descriptor %d; give each its own", o.vaultFD)}
@@ -164,15 +183,15 @@ func refuseState(pl client.Places) error {
 	return nil
 }
 
-func refuseRecoveryFile(file string) error {
+func refuseRecoveryFile(what, file string) error {
 	if file == "" {
 		return nil
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return usageError{fmt.Errorf("recovery key: %s is there already and is not overwritten; name a new file", file)}
+		return usageError{fmt.Errorf("%s: %s is there already and is not overwritten; name a new file", what, file)}
 	}
 	if st, err := os.Stat(filepath.Dir(file)); err != nil || !st.IsDir() {
-		return usageError{fmt.Errorf("recovery key: %s is not a folder", filepath.Dir(file))}
+		return usageError{fmt.Errorf("%s: %s is not a folder", what, filepath.Dir(file))}
 	}
 	return nil
 }
@@ -190,14 +209,26 @@ func makeAuditKeys() (auditKeys, error) {
 }
 
 func showRecovery(id auditlog.Identity, file string, out io.Writer) error {
-	text := id.Reveal()
+	return showOnce("recovery key of the record", id.Reveal(), file, out)
+}
+
+// showCode shows the vault's recovery code, where there is a new one.
+func showCode(code vault.Code, file string, out io.Writer) error {
+	if code.IsZero() {
+		return nil
+	}
+	return showOnce("recovery code of the vault", code.Reveal(), file, out)
+}
+
+// showOnce prints what is kept nowhere else, or writes it to a new file.
+func showOnce(what, text, file string, out io.Writer) error {
 	if file == "" {
-		_, err := fmt.Fprintf(out, "recovery key of the record (shown once; write it down and keep it off this machine):\n%s\n", text)
+		_, err := fmt.Fprintf(out, "%s (shown once; write it down and keep it off this machine):\n%s\n", what, text)
 		return err
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return usageError{fmt.Errorf("recovery key: %w", err)}
+		return usageError{fmt.Errorf("%s: %w", what, err)}
 	}
 	if _, err := f.WriteString(text + "\n"); err != nil {
 		return errors.Join(err, f.Close())
@@ -207,16 +238,31 @@ func showRecovery(id auditlog.Identity, file string, out io.Writer) error {
 
 // writeState makes vault and record; the instance file comes last, so that a
 // state with one is whole.
-func writeState(pl client.Places, cfg Config, keys auditKeys, vaultPass, operatorPass secret.Secret) error {
+func writeState(pl client.Places, cfg Config, keys auditKeys, vaultPass, operatorPass secret.Secret, withCode bool) (vault.Code, error) {
 	self := newInstance()
 	v, err := vault.Create(vaultPath(pl), vaultPass, vaultOptions(cfg, self))
 	if err != nil {
-		return fmt.Errorf("vault: %w", err)
+		return vault.Code{}, fmt.Errorf("vault: %w", err)
 	}
+	defer v.Lock("init is done")
 	if err := v.SetOperatorPassphrase(operatorPass); err != nil {
-		return fmt.Errorf("operator passphrase: %w", err)
+		return vault.Code{}, fmt.Errorf("operator passphrase: %w", err)
 	}
-	v.Lock("init is done")
+	var added vault.Added
+	if withCode {
+		if added, err = v.AddSlot(context.Background(), vault.NewSlot{Kind: vault.SlotRecovery, Label: "init"}); err != nil {
+			return vault.Code{}, fmt.Errorf("recovery code: %w", err)
+		}
+	}
+	if err := writeRecord(pl, keys, operatorPass); err != nil {
+		added.Code.Wipe()
+		return vault.Code{}, err
+	}
+	return added.Code, self.write(pl.State)
+}
+
+// writeRecord makes the record and its keys.
+func writeRecord(pl client.Places, keys auditKeys, operatorPass secret.Secret) error {
 	recipients := []auditlog.Recipient{keys.own.Recipient(), keys.recovery.Recipient()}
 	if err := auditlog.Create(auditPath(pl), recipients); err != nil {
 		return fmt.Errorf("record: %w", err)
@@ -229,10 +275,7 @@ func writeState(pl client.Places, cfg Config, keys auditKeys, vaultPass, operato
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(auditKeyPath(pl), sealed, 0o600); err != nil {
-		return err
-	}
-	return self.write(pl.State)
+	return durable.WriteFile(auditKeyPath(pl), sealed, 0o600)
 }
 
 // sealWithPassphrase makes an ordinary age file, which any age tool opens with
@@ -274,17 +317,3 @@ func readRecipients(pl client.Places) ([]auditlog.Recipient, error) {
 	}
 	return out, nil
 }
-
-// vaultOptions chooses where sealed items lie. In the OS keychain they carry the
-// instance's id, so that two daemons of one user never mix them up.
-func vaultOptions(c Config, i instance) vault.Options {
-	o := vault.Options{GenerationFile: c.GenerationFile}
-	if c.Backend == "keychain" {
-		o.Backend = vault.Keychain("chatelaine "+i.ID, keychainLimit)
-	}
-	return o
-}
-
-// keychainLimit is how long the OS keychain may take to answer: it runs on this
-// machine, and a locked one may never answer.
-const keychainLimit = 5 * time.Second

@@ -94,7 +94,7 @@ func rootCommand() *cobra.Command {
 	f.StringVar(&p.options.Config, "config", "", "configuration folder (CHATELAINE_CONFIG)")
 	f.StringVar(&p.options.State, "state", "", "state folder (CHATELAINE_STATE)")
 	f.StringVar(&p.options.Runtime, "runtime", "", "runtime folder, for the sockets (CHATELAINE_RUNTIME)")
-	root.AddCommand(initCommand(p), serveCommand(p), configCommand(p), adoptCommand(p), versionCommand())
+	root.AddCommand(initCommand(p), serveCommand(p), configCommand(p), adoptCommand(p), recoverCommand(p), rewrapCommand(p), versionCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	return root
 }

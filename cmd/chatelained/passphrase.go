@@ -21,13 +21,13 @@ const (
 
 // readPassphrase takes a passphrase from a descriptor or from the terminal,
 // where it is asked twice without echo.
-func readPassphrase(what string, fd int) (secret.Secret, error) {
+func readPassphrase(what, flag string, fd int) (secret.Secret, error) {
 	var b []byte
 	var err error
 	if fd >= 0 {
 		b, err = fromDescriptor(what, fd)
 	} else {
-		b, err = fromTerminal(what)
+		b, err = fromTerminal(what, flag)
 	}
 	if err != nil {
 		return secret.Secret{}, err
@@ -73,10 +73,10 @@ func fromDescriptor(what string, fd int) ([]byte, error) {
 	return b, nil
 }
 
-func fromTerminal(what string) ([]byte, error) {
+func fromTerminal(what, flag string) ([]byte, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("no terminal to ask for the %s passphrase; give it on a descriptor: --%s-passphrase-fd 3 3<FILE", what, what)}
+		return nil, usageError{fmt.Errorf("no terminal to ask for the %s passphrase; give it on a descriptor: --%s 3 3<FILE", what, flag)}
 	}
 	defer tty.Close()
 	ask := func(prompt string) ([]byte, error) {

@@ -109,8 +109,8 @@ func (d *daemon) serve(ctx context.Context) error {
 	defer endSweep()
 	failed := make(chan error, len(all))
 	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() { defer wg.Done(); d.sweep(sweeping) }()
+	wg.Go(func() { d.sweep(sweeping) })
+	wg.Go(func() { d.watchVault(sweeping) })
 	for _, s := range all {
 		wg.Add(1)
 		go func() {

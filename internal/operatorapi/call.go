@@ -32,6 +32,7 @@ const ReadSessionLife = 10 * time.Minute
 type connection struct {
 	mu    sync.Mutex
 	until time.Time // guarded by mu; zero: no read session
+	held  []byte    // guarded by mu; the parts of a backup that came so far
 }
 
 type connectionKey struct{}

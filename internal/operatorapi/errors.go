@@ -63,6 +63,7 @@ func translate(err error) *apiError {
 	var refused Refused
 	var coded *fault.Error
 	var unusable Unusable
+	var conflict Conflict
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -73,6 +74,9 @@ func translate(err error) *apiError {
 		return &apiError{status: http.StatusForbidden, Code: "PROOF_REFUSED", Message: "The passphrase is wrong."}
 	case errors.As(err, &unusable) && unusable.VaultUnusable():
 		return &apiError{status: http.StatusConflict, Code: "VAULT_UNUSABLE", Message: "The vault cannot be opened as it is.", Detail: err.Error()}
+	case errors.As(err, &conflict):
+		code, sentence := conflict.Conflict()
+		return &apiError{status: http.StatusConflict, Code: code, Message: sentence, Detail: err.Error()}
 	case errors.Is(err, approvals.ErrNotFound), errors.Is(err, gateway.ErrNoCall), errors.Is(err, sessions.ErrNotFound):
 		return notFound(err.Error())
 	case errors.Is(err, approvals.ErrDecided):

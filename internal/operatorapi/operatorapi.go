@@ -31,6 +31,7 @@ type Vault interface {
 	// target is needed where several targets use it. It changes nothing.
 	Bind(name, target string) (Bound, error)
 	Delete(ctx context.Context, name string) error
+	Slots
 }
 
 // Bound is one destination that an identity's secret can be bound to. What a
@@ -50,6 +51,10 @@ type VaultState struct {
 	Backend    string    `json:"backend"`
 	Rollback   string    `json:"rollback"`
 	Identities int       `json:"identities"`
+	// AutoLock says when it locks by itself; Unattended is what opens it without
+	// a person.
+	AutoLock   string     `json:"auto_lock,omitempty"`
+	Unattended []SlotView `json:"unattended"`
 }
 
 // ProofParams tell a client how to make the proof of the operator passphrase
@@ -173,7 +178,7 @@ func nameParam(c *call) string { return chi.URLParam(c.r, "name") }
 // routes is the whole listener.
 func routes() []route {
 	proved := func(method, path string, w widening) route { return route{method: method, path: path, widens: &w} }
-	return []route{
+	return append(slotRoutes(), []route{
 		{http.MethodGet, "/v1/status", needsSocket, (*API).status, nil},
 		{http.MethodPost, "/v1/challenges", needsSocket, (*API).challenge, nil},
 		proved(http.MethodPost, "/v1/reads", widening{operation: opRead, plan: (*API).planReads}),
@@ -209,7 +214,7 @@ func routes() []route {
 		{http.MethodGet, "/v1/journal/activity", needsReads, (*API).activity, nil},
 		{http.MethodGet, "/v1/journal/sessions", needsReads, (*API).sessionJournal, nil},
 		{http.MethodGet, "/v1/rejections", needsReads, (*API).rejections, nil},
-	}
+	}...)
 }
 
 // The operations that a proof can be asked for.

@@ -145,6 +145,7 @@ func (openVault) Lease(context.Context, string) (gateway.Lease, error) {
 // tableVault binds to the first target that uses the identity, as the set in
 // force has it.
 type tableVault struct {
+	slotTable
 	r      *rig
 	held   map[string]Stored
 	locked bool
@@ -317,7 +318,7 @@ func (r *rig) perform(operation, subject string, of params, proof any) (any, err
 	if proof != nil {
 		body["proof"] = proof
 	}
-	if operation == opPut {
+	if operation == opPut || operation == opRotateKey || operation == opImport || operation == opAddSlot && of["kind"] == kindPassphrase {
 		body["secret"] = base64.StdEncoding.EncodeToString([]byte("a secret of the tests"))
 	}
 	return r.api.widen(wideningOf(operation), r.request(subject, body))
@@ -336,7 +337,7 @@ func (r *rig) snapshot() string {
 	r.conn.mu.Lock()
 	until := r.conn.until
 	r.conn.mu.Unlock()
-	b, err := json.Marshal([]any{calls, set, runs, r.vault.held, until, r.daemon.kept})
+	b, err := json.Marshal([]any{calls, set, runs, r.vault.held, r.vault.slots, r.vault.secrets, r.vault.imported, until, r.daemon.kept})
 	r.must(err)
 	return string(b)
 }

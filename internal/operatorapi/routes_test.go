@@ -28,6 +28,7 @@ var withoutProof = map[string]string{
 	"POST /v1/approvals/{id}/deny":      "narrows",
 	"POST /v1/sessions/{id}/revoke":     "narrows",
 	"POST /v1/vault/lock":               "narrows",
+	"POST /v1/vault/import/parts":       "only holds sealed bytes for this connection",
 	"POST /v1/explain":                  "only answers",
 	"POST /v1/identities/{name}/check":  "only answers, and no secret",
 }

@@ -1,6 +1,7 @@
 package operatorapi
 
 import (
+	"context"
 	"time"
 
 	"chatelaine/internal/gateway"
@@ -171,18 +172,39 @@ func (a *API) call(c *call) (any, error) {
 func (a *API) vaultState(*call) (any, error) { return a.vault.State(), nil }
 
 func (a *API) unlock(c *call) (any, error) {
-	if err := c.only("passphrase"); err != nil {
-		return nil, err
-	}
-	pass, err := c.text("passphrase", true)
+	open, err := a.wayIn(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.vault.Unlock(c.r.Context(), []byte(pass)); err != nil {
+	if err := open(c.r.Context()); err != nil {
 		a.g.Note("unlock refused", "", c.by)
 		return nil, err
 	}
 	return a.vault.State(), nil
+}
+
+// wayIn is the one way to open the vault that the body names.
+func (a *API) wayIn(c *call) (func(context.Context) error, error) {
+	const byPass, byCode, byNobody = "passphrase", "recovery_code", "unattended"
+	if err := c.only(byPass, byCode, byNobody); err != nil {
+		return nil, err
+	}
+	m := c.body.without(memberProof).members
+	if len(m) > 1 {
+		return nil, invalid("", "must hold one of passphrase, recovery_code and unattended")
+	}
+	if _, there := m[byNobody]; there {
+		if yes, err := c.body.flag(byNobody, true); err != nil || !yes {
+			return nil, invalid("/"+byNobody, "must be true")
+		}
+		return a.vault.UnlockUnattended, nil
+	}
+	if _, there := m[byCode]; there {
+		code, err := c.text(byCode, true)
+		return func(ctx context.Context) error { return a.vault.UnlockWithCode(ctx, []byte(code)) }, err
+	}
+	pass, err := c.text(byPass, true)
+	return func(ctx context.Context) error { return a.vault.Unlock(ctx, []byte(pass)) }, err
 }
 
 func (a *API) lock(c *call) (any, error) {

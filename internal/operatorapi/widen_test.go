@@ -31,7 +31,7 @@ func everyOperation(r *rig) []tried {
 		r.edit("targets.yaml", "https://deploy.test.example", "https://elsewhere.test.example")
 		r.force()
 	}
-	return []tried{
+	return append([]tried{
 		{operation: opRead, covers: "read inputs, journals and refused answers on one connection for 10 minutes"},
 		{operation: opAuthorize, subject: ses, elsewhere: other, says: "what is permitted of deploy_release",
 			change: func() { r.edit(deployFile, "version: 1.0.0", "version: 1.0.1"); r.force() },
@@ -46,13 +46,13 @@ func everyOperation(r *rig) []tried {
 			covers: "resolve call lost-0001 (deploy_release, asked by build-worker) as: it happened"},
 		{operation: opReload, says: "the contracts and targets on disk", change: func() { r.edit(deployFile, "version: 1.0.0", "version: 1.0.1") },
 			covers: "put the files in force as they are now: set "},
-	}
+	}, slotOperations(r)...)
 }
 
 // TestProofCoversTheRequest: whatever differs from what the challenge was issued
 // for, nothing happens; then the same request with the right proof does happen.
 func TestProofCoversTheRequest(t *testing.T) {
-	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opDelete, opResolve, opReload} {
+	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opDelete, opResolve, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)
@@ -94,7 +94,7 @@ func TestProofCoversTheRequest(t *testing.T) {
 func everyOperationBut(r *rig, x tried) []tried {
 	out := []tried{
 		{operation: opRead}, {operation: opReload}, {operation: opPut, subject: "deploy-test-bot"}, {operation: opRebind, subject: "deploy-test-bot"},
-		{operation: opDelete, subject: "deploy-test-bot"}, {operation: opResolve, subject: "lost-0001", of: params{"happened": true}},
+		{operation: opDelete, subject: "deploy-test-bot"}, {operation: opRotateKey}, {operation: opResolve, subject: "lost-0001", of: params{"happened": true}},
 	}
 	for _, s := range r.sessions.List() {
 		out = append(out, tried{operation: opAuthorize, subject: s.ID})
@@ -138,7 +138,7 @@ func (r *rig) succeeds(x tried, before string) {
 // the files, the permits, the destination or what is stored change. The answer
 // names what; nothing happens.
 func TestProofCoversWhatTheDaemonWouldDo(t *testing.T) {
-	for _, name := range []string{opAuthorize, opPut, opRebind, opDelete, opReload} {
+	for _, name := range []string{opAuthorize, opPut, opRebind, opDelete, opReload, opAddSlot, opRemoveSlot, opRotateKey} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)
