@@ -126,7 +126,11 @@ func TestRecordSigned(t *testing.T) {
 	}
 }
 
-// Every answer that a shipped contract accepts could have been a real one: it
+// recordedEach is how many fixtures of one contract are recorded: enough to meet
+// its ways, and a test that takes seconds.
+const recordedEach = 2
+
+// An answer that a shipped contract accepts could have been a real one: it
 // becomes a fixture that the contract takes as before.
 func TestShippedAnswersCanBeRecorded(t *testing.T) {
 	o := Options{Site: filepath.Join("..", "..", "contracts", "targets.yaml"), Contracts: filepath.Join("..", "..", "contracts")}
@@ -143,10 +147,12 @@ func TestShippedAnswersCanBeRecorded(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
+		done := 0
 		for _, fx := range fixtures {
-			if kindOf(fx.path) != "accepted" || repeats(fx) {
+			if kindOf(fx.path) != "accepted" || repeats(fx) || done == recordedEach {
 				continue
 			}
+			done++
 			rec := Recording{Action: c.Action(), Sent: fx.now}
 			rec.Input, _ = fx.input.(map[string]any)
 			for _, a := range fx.answers {
