@@ -4,6 +4,7 @@
 package contracts_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,21 @@ func loadShipped(t *testing.T) *actions.Set {
 		t.Fatalf("the shipped set does not load:\n%s", text.String())
 	}
 	return set
+}
+
+// played is what the fixtures and their near-misses came to, played once for all
+// tests.
+var played = sync.OnceValues(func() (contracttest.Report, error) {
+	return contracttest.Run(context.Background(), contracttest.Options{Site: siteFile, Contracts: ".", Mutate: true})
+})
+
+func playShipped(t *testing.T) contracttest.Report {
+	t.Helper()
+	report, err := played()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
 }
 
 func TestShippedContractsLoad(t *testing.T) {
@@ -140,13 +156,10 @@ func TestEveryContractShipsAllKindsOfFixtures(t *testing.T) {
 // Every fixture, through the real loader, executor and validator against a real
 // HTTPS server: what leaves is compared, and what comes back is judged.
 func TestShippedFixturesPlay(t *testing.T) {
-	report, err := contracttest.Run(t.Context(), contracttest.Options{Site: siteFile, Contracts: "."})
-	if err != nil {
-		t.Fatal(err)
-	}
-	played := map[string]bool{}
+	report := playShipped(t)
+	seen := map[string]bool{}
 	for _, c := range report.Cases {
-		played[filepath.Clean(c.File)] = true
+		seen[filepath.Clean(c.File)] = true
 		if c.OK {
 			continue
 		}
@@ -160,7 +173,7 @@ func TestShippedFixturesPlay(t *testing.T) {
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
-	if len(played) != len(files)+len(old) || len(old) == 0 {
-		t.Errorf("%d fixtures were played of %d and %d old ones", len(played), len(files), len(old))
+	if len(seen) != len(files)+len(old) || len(old) == 0 {
+		t.Errorf("%d fixtures were played of %d and %d old ones", len(seen), len(files), len(old))
 	}
 }

@@ -1,19 +1,12 @@
 package contracts_test
 
-import (
-	"testing"
-
-	"chatelaine/internal/contracttest"
-)
+import "testing"
 
 // Every near-miss of every accepted answer is refused, or is another answer
 // that the contract's author wrote out; and no row, pick, display text or check
 // is without a fixture.
 func TestShippedContractsHaveNoHole(t *testing.T) {
-	report, err := contracttest.Run(t.Context(), contracttest.Options{Site: siteFile, Contracts: ".", Mutate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := playShipped(t)
 	if len(report.Mutations) != len(shipped) {
 		t.Errorf("near-misses of %d contracts, %d are shipped", len(report.Mutations), len(shipped))
 	}
