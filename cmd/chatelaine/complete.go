@@ -83,6 +83,15 @@ func identityNames(ctx context.Context, op *client.Operator) []cobra.Completion 
 	return out
 }
 
+func slotIDs(ctx context.Context, op *client.Operator) []cobra.Completion {
+	list, _ := op.Slots(ctx)
+	var out []cobra.Completion
+	for _, s := range list {
+		out = append(out, cobra.CompletionWithDesc(printable(shortID(s)), printable(strings.TrimSpace(s.Kind+" "+s.Label))))
+	}
+	return out
+}
+
 // completions says which command's argument is completed by what.
 func (a *app) completions(root *cobra.Command) {
 	for path, f := range map[string]completer{
@@ -90,7 +99,8 @@ func (a *app) completions(root *cobra.Command) {
 		"contract lint": a.completeActions, "contract test": a.completeActions, "contract record": a.completeActions, "contract show": a.completeActions,
 		"approve": a.completeFrom(openCards), "deny": a.completeFrom(openCards), "approvals": a.completeFrom(openCards),
 		"session authorize": a.completeFrom(liveSessions), "session revoke": a.completeFrom(liveSessions),
-		"identity put": a.completeFrom(identityNames), "identity delete": a.completeFrom(identityNames), "identity rebind": a.completeFrom(identityNames),
+		"vault remove-slot": a.completeFrom(slotIDs),
+		"identity put":      a.completeFrom(identityNames), "identity delete": a.completeFrom(identityNames), "identity rebind": a.completeFrom(identityNames),
 	} {
 		if cmd, _, err := root.Find(strings.Fields(path)); err == nil {
 			cmd.ValidArgsFunction = f

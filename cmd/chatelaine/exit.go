@@ -158,6 +158,8 @@ func hintsFor(e *client.Error) []string {
 		out = append(out, "an operator opens it with chatelaine unlock")
 	case client.ProofRefused:
 		out = append(out, "this wants the operator passphrase, which is not the vault's")
+	case client.ProofTooSoon:
+		out = append(out, "were these tries not yours? chatelaine unlock with the vault's passphrase sets the count of wrong proofs back, and chatelaine unlock --recovery-code is not held up by wrong passphrases")
 	case client.ProofRequired:
 		out = append(out, "give the operator passphrase at a terminal or with --proof-fd N")
 	case client.ChallengeExpired:

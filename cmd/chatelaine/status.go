@@ -88,7 +88,13 @@ func statusRows(s client.Status) []row {
 func vaultText(v client.VaultStatus) string {
 	text := fmt.Sprintf("backend %s, rollback %s", dash(v.Backend), dash(v.Rollback))
 	if v.State != "open" {
+		if v.Reason != "" {
+			text += "; " + v.Reason + ", since " + clock(v.Since)
+		}
 		return text
+	}
+	if v.AutoLock != "" {
+		text += ", locks " + v.AutoLock
 	}
 	return plural(v.Identities, "identity", "identities") + ", " + text
 }
@@ -104,6 +110,9 @@ func countCell(n int, word string) cell {
 func (a *app) nextSteps(s client.Status) {
 	if s.Vault.State != "open" {
 		a.note("the vault is %s: chatelaine unlock", printable(s.Vault.State))
+	}
+	for _, x := range s.Vault.Unattended {
+		a.note("the vault opens without a person at the daemon's start: %s slot %s, %s", printable(x.Kind), printable(shortID(x)), printable(x.Detail))
 	}
 	if s.Approvals.Open > 0 {
 		a.note("%s for a decision: chatelaine approvals", plural(s.Approvals.Open, "card waits", "cards wait"))

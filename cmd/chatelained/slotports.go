@@ -96,7 +96,7 @@ func (p operatorPort) RotateKey(ctx context.Context, keep string, passphrase []b
 	defer pass.Wipe()
 	code, err := p.d.vault.RotateKey(ctx, keep, pass)
 	if err != nil {
-		return "", slotRefusal(err)
+		return "", wrongSecret(err)
 	}
 	defer code.Wipe()
 	if code.IsZero() {
@@ -173,7 +173,16 @@ func (p operatorPort) Import(ctx context.Context, b []byte, opens operatorapi.Im
 	}
 	r, err := p.d.vault.Import(ctx, b, way, replace)
 	list := func(names []string) []string { return append([]string{}, names...) }
-	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, slotRefusal(err)
+	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, wrongSecret(err)
+}
+
+// wrongSecret tells a wrong passphrase that came beside a proof from a wrong
+// proof.
+func wrongSecret(err error) error {
+	if errors.Is(err, vault.ErrWrongPassphrase) {
+		return fault.Invalid(err, fault.Field{Pointer: "/secret", Reason: err.Error()})
+	}
+	return slotRefusal(err)
 }
 
 // conflict is refused because of how the vault is.

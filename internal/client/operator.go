@@ -22,9 +22,11 @@ type Operator struct{ w *wire }
 
 // NewOperator makes an operator client; it does not connect yet.
 func NewOperator(socket string, owners Owners, userAgent string) *Operator {
-	return &Operator{w: newWire("http://localhost", socket, userAgent, oneConnection, func(ctx context.Context) (net.Conn, error) {
+	w := newWire("http://localhost", socket, userAgent, oneConnection, func(ctx context.Context) (net.Conn, error) {
 		return dialSocket(ctx, socket, owners)
-	})}
+	})
+	w.most = maxOperatorReply
+	return &Operator{w: w}
 }
 
 // Close drops the connection and with it the read session.

@@ -66,6 +66,8 @@ type VaultStatus struct {
 	Backend    string    `json:"backend"`
 	Rollback   string    `json:"rollback"`
 	Identities int       `json:"identities"`
+	AutoLock   string    `json:"auto_lock,omitzero"` // when it locks by itself
+	Unattended []Slot    `json:"unattended"`         // what opens it without a person
 }
 
 // ContractsStatus is the loaded set.

@@ -20,6 +20,9 @@ const (
 	// maxReply bounds one reply: the answer limit of a call (1 MiB) with its
 	// display text, or a long list for an operator.
 	maxReply = 4 << 20
+	// maxOperatorReply also holds a backup: the largest vault, in an age file, in
+	// base64.
+	maxOperatorReply = 24 << 20
 	// maxReplyHeader bounds the headers; the daemon sends a handful.
 	maxReplyHeader = 32 << 10
 	// replyTimeout bounds a request that waits for nobody.
@@ -38,6 +41,7 @@ type wire struct {
 	where string // for messages
 	token string
 	agent string // User-Agent
+	most  int64  // bytes of one reply
 }
 
 type dialFunc func(ctx context.Context) (net.Conn, error)
@@ -54,7 +58,7 @@ const (
 
 func newWire(base, where, agent string, conns int, dial dialFunc) *wire {
 	return &wire{
-		base: base, where: where, agent: agent,
+		base: base, where: where, agent: agent, most: maxReply,
 		http: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
@@ -95,12 +99,12 @@ func (w *wire) send(ctx context.Context, limit time.Duration, method, path strin
 	}
 	defer res.Body.Close()
 	call := method + " " + path
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxReply+1))
+	b, err := io.ReadAll(io.LimitReader(res.Body, w.most+1))
 	if err != nil {
 		return reply{}, w.unreachable(err, true)
 	}
-	if len(b) > maxReply {
-		return reply{}, &ReplyError{call, res.StatusCode, fmt.Errorf("it is larger than %d bytes", maxReply)}
+	if int64(len(b)) > w.most {
+		return reply{}, &ReplyError{call, res.StatusCode, fmt.Errorf("it is larger than %d bytes", w.most)}
 	}
 	if err := checkMedia(res.Header); err != nil {
 		return reply{}, &ReplyError{call, res.StatusCode, err}

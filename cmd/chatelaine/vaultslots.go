@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"chatelaine/internal/client"
+)
+
+func (a *app) vaultCmd() *cobra.Command {
+	return group("vault", "Ways to open the vault, its key, and sealed copies of it",
+		`What opens the vault is a slot: a passphrase, a recovery code that was printed once,
+a credential of the service manager, or a secret in the OS keychain. The last two
+open it without a person. To open and close it, see chatelaine unlock and lock.`,
+		"  chatelaine vault slots\n  chatelaine vault add-slot recovery",
+		a.slotsCmd(), a.addSlotCmd(), a.removeSlotCmd(), a.rotateKeyCmd(), a.exportBackupCmd(), a.importCmd())
+}
+
+// shownID is how much of a slot's id a table has: sixteen slots are told apart.
+const shownID = 8
+
+func shortID(s client.Slot) string { return s.ID[:min(len(s.ID), shownID)] }
+
+func (a *app) slotsCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "slots", Short: "List what opens the vault",
+		Long:    "List the slots of the vault. Labels and dates are known while it is open.",
+		Example: "  chatelaine vault slots\n  chatelaine vault slots --json",
+		Args:    exactly(),
+		RunE: do(func(cmd *cobra.Command, _ []string) error {
+			return a.withOperator(func(op *client.Operator) error {
+				list, err := op.Slots(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(map[string]any{"slots": list})
+				}
+				a.slotTable(list)
+				return nil
+			})
+		}),
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func (a *app) slotTable(list []client.Slot) {
+	var rows []row
+	for _, s := range list {
+		needs := c("a person")
+		if s.Unattended {
+			needs = cc(warn, "nobody")
+		}
+		rows = append(rows, row{cc(bold, shortID(s)), c(s.Kind), needs, c(dash(s.Label)), c(clock(s.Created)), c(s.Detail)})
+	}
+	a.table([]string{"slot", "kind", "needs", "label", "added", "detail"}, rows)
+}
+
+// findSlot takes an id or its beginning.
+func findSlot(ctx context.Context, op *client.Operator, typed string) (client.Slot, error) {
+	list, err := op.Slots(ctx)
+	if err != nil {
+		return client.Slot{}, err
+	}
+	var found []client.Slot
+	for _, s := range list {
+		if strings.HasPrefix(s.ID, strings.ToLower(typed)) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return client.Slot{}, refused(fmt.Sprintf("the vault has no slot %q", typed), "see chatelaine vault slots")
+	}
+	return client.Slot{}, usage(fmt.Sprintf("%d slots begin with %q", len(found), typed), "give more of the id; see chatelaine vault slots")
+}
+
+type addSlotFlags struct {
+	label, credential, codeOut string
+	json                       bool
+	fd, newFD                  int
+}
+
+// slotKinds are the kinds that can be added.
+var slotKinds = []string{"passphrase", "recovery", "credential", "keychain"}
+
+// credentialName is the name of the credential in the unit that is shipped.
+const credentialName = "chatelaine-vault"
+
+func (a *app) addSlotCmd() *cobra.Command {
+	f := addSlotFlags{fd: -1, newFD: -1}
+	cmd := &cobra.Command{
+		Use: "add-slot KIND", Short: "Add a way to open the vault",
+		Long: `Add a way to open the vault. KIND is one of:
+  passphrase  another passphrase, read twice from the terminal or from --new-passphrase-fd
+  recovery    a code that is printed once and kept nowhere
+  credential  a credential of the service manager (systemd's LoadCredentialEncrypted=)
+              that holds at least 32 random bytes; the daemon then opens at its start
+  keychain    a secret in the keychain of the daemon's user: a convenience, since any
+              process of that user can read it; the daemon then opens at its start
+The vault must be open. The operator passphrase is read from the terminal or from
+--proof-fd.`,
+		Example:   "  chatelaine vault add-slot recovery\n  chatelaine vault add-slot passphrase --label 'night shift'\n  chatelaine vault add-slot credential --credential chatelaine-vault",
+		ValidArgs: slotKinds,
+		Args:      slotKindArg,
+		RunE: do(func(cmd *cobra.Command, args []string) error {
+			var err error
+			if f.fd, err = fdGiven(cmd, "proof-fd", f.fd); err != nil {
+				return err
+			}
+			if f.newFD, err = fdGiven(cmd, "new-passphrase-fd", f.newFD); err != nil {
+				return err
+			}
+			return a.addSlot(cmd.Context(), args[0], f)
+		}),
+	}
+	cmd.Flags().StringVar(&f.label, "label", "", "what the slot is called, for people")
+	cmd.Flags().StringVar(&f.credential, "credential", "", "the credential's name in the unit (default "+credentialName+")")
+	cmd.Flags().IntVar(&f.newFD, "new-passphrase-fd", -1, "read the new passphrase from this open descriptor instead of the terminal")
+	codeOutFlag(cmd, &f.codeOut)
+	proofFlag(cmd, &f.fd)
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func slotKindArg(cmd *cobra.Command, args []string) error {
+	if err := exactly("KIND")(cmd, args); err != nil {
+		return err
+	}
+	if slices.Contains(slotKinds, args[0]) {
+		return nil
+	}
+	hints := []string{"kinds: " + strings.Join(slotKinds, ", ")}
+	if near := nearest(args[0], slotKinds); near != "" {
+		hints = append([]string{"did you mean " + near + "?"}, hints...)
+	}
+	return usage("a slot is of another kind", hints...) // not repeated: it may be a passphrase
+}
+
+func (f addSlotFlags) check(kind string) error {
+	switch {
+	case f.newFD >= 0 && kind != "passphrase":
+		return usage("--new-passphrase-fd is for a slot of kind passphrase")
+	case f.newFD >= 0 && f.newFD == f.fd:
+		return usage("--new-passphrase-fd and --proof-fd cannot be the same descriptor", "give each its own")
+	case f.credential != "" && kind != "credential":
+		return usage("--credential is for a slot of kind credential")
+	case f.codeOut != "" && kind != "recovery":
+		return usage("--code-out is for a slot of kind recovery")
+	}
+	return refuseExisting("code-out", f.codeOut)
+}
+
+func (a *app) addSlot(ctx context.Context, kind string, f addSlotFlags) error {
+	if err := f.check(kind); err != nil {
+		return err
+	}
+	n := client.NewSlot{Kind: kind, Label: f.label, Credential: f.credential}
+	if kind == "credential" && n.Credential == "" {
+		n.Credential = credentialName
+	}
+	src, err := passphraseSource("the operator passphrase", "proof-fd", f.fd)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	return a.withOperator(func(op *client.Operator) error {
+		if _, err := op.Challenge(ctx, client.OpAddSlot, "", n.Params()); err != nil {
+			return err // before a person types a new passphrase
+		}
+		var pass []byte
+		if kind == "passphrase" {
+			if pass, err = newPassphrase(ctx, f.newFD); err != nil {
+				return err
+			}
+			defer clear(pass)
+		}
+		var added client.AddedSlot
+		err = proveWith(ctx, src, operatorPrompt,
+			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpAddSlot, "", n.Params()) },
+			func(p client.Proof) (err error) { added, err = op.AddSlot(ctx, n, pass, p); return err })
+		if err != nil {
+			return err
+		}
+		return a.slotAdded(added, f)
+	})
+}
+
+func (a *app) slotAdded(added client.AddedSlot, f addSlotFlags) error {
+	if f.codeOut != "" {
+		if err := a.showCode(added.RecoveryCode, f.codeOut); err != nil {
+			return err
+		}
+		added.RecoveryCode = ""
+	}
+	if f.json {
+		return a.printJSON(added)
+	}
+	fmt.Fprintf(a.out, "slot %s: %s added\n", printable(shortID(added.Slot)), printable(added.Slot.Kind))
+	return a.showCode(added.RecoveryCode, "")
+}
+
+// codeOutFlag adds --code-out.
+func codeOutFlag(cmd *cobra.Command, v *string) {
+	cmd.Flags().StringVar(v, "code-out", "", "write the recovery code to this new file instead of showing it")
+}
+
+// refuseExisting keeps a file from being overwritten, before anything is done.
+func refuseExisting(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return usage(fmt.Sprintf("--%s: %s is there already and is not overwritten", flag, file), "name a new file")
+	}
+	return nil
+}
+
+// showCode prints a recovery code, or writes it to a new file; "" is none.
+func (a *app) showCode(code, file string) error {
+	if code == "" {
+		return nil
+	}
+	if file != "" {
+		return writeNew("code-out", file, []byte(code+"\n"))
+	}
+	_, err := fmt.Fprintf(a.out, "recovery code of the vault (shown once; write it down and keep it off this machine):\n%s\n", printable(code))
+	return err
+}
+
+// writeNew writes a file that was not there, for its owner only.
+func writeNew(flag, file string, b []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return usage(fmt.Sprintf("--%s: cannot make %s: %v", flag, file, plainCause(err)))
+	}
+	_, err = f.Write(b)
+	if serr := f.Sync(); err == nil {
+		err = serr
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// leastPassphrase is what the daemon takes at least.
+const leastPassphrase = 8
+
+// newPassphrase reads a new passphrase of the vault: from a descriptor, or twice
+// from the terminal.
+func newPassphrase(ctx context.Context, fd int) ([]byte, error) {
+	src, err := passphraseSource("the new passphrase of the vault", "new-passphrase-fd", fd)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	first, err := src.read(ctx, "new passphrase of the vault: ")
+	if err != nil {
+		return nil, err
+	}
+	if utf8.RuneCount(first) == 0 || len(first) < leastPassphrase {
+		clear(first)
+		return nil, usage(fmt.Sprintf("the new passphrase is shorter than %d bytes; nothing was changed", leastPassphrase))
+	}
+	if !src.interactive() {
+		return first, nil
+	}
+	second, err := src.read(ctx, "once more: ")
+	if err != nil {
+		clear(first)
+		return nil, err
+	}
+	defer clear(second)
+	if subtle.ConstantTimeCompare(first, second) != 1 {
+		clear(first)
+		return nil, usage("the two entries differ; nothing was changed")
+	}
+	return first, nil
+}
+
+func (a *app) removeSlotCmd() *cobra.Command {
+	var asJSON bool
+	fd := -1
+	cmd := &cobra.Command{
+		Use: "remove-slot SLOT", Short: "Remove a way to open the vault",
+		Long: `Remove a slot, named by its id or the beginning of it. The last one that a person
+can open is not removed. Copies of the vault that were made before still open with
+what the slot needed; vault rotate-key helps against those.`,
+		Example: "  chatelaine vault remove-slot 1f8a22c0",
+		Args:    exactly("SLOT"),
+		RunE: do(func(cmd *cobra.Command, args []string) error {
+			id := args[0]
+			if err := a.withOperator(func(op *client.Operator) error {
+				s, err := findSlot(cmd.Context(), op, id)
+				id = s.ID
+				return err
+			}); err != nil {
+				return err
+			}
+			return a.proven(cmd, fd, client.OpRemoveSlot, id, nil, func(op *client.Operator, p client.Proof) error {
+				if err := op.RemoveSlot(cmd.Context(), id, p); err != nil {
+					return err
+				}
+				return a.changed(asJSON, "slot", id, "removed")
+			})
+		}),
+	}
+	proofFlag(cmd, &fd)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+type rotateFlags struct {
+	slot, codeOut string
+	json          bool
+	fd, passFD    int
+}
+
+func (a *app) rotateKeyCmd() *cobra.Command {
+	f := rotateFlags{fd: -1, passFD: -1}
+	cmd := &cobra.Command{
+		Use: "rotate-key", Short: "Seal the vault under a new key",
+		Long: `Seal everything in the vault under a new data key. Whoever had the old one, or a
+slot that was removed, opens nothing that is saved from now on. Copies made before
+stay readable for them: replace the credentials that were in those.
+The passphrase of one slot is needed and that slot stays. A recovery code is
+replaced by a new one, which is printed; other passphrases and codes are removed,
+because nobody is there to open them. The challenge says which. Every identity gets
+a new generation, so what waits for an approval asks again.`,
+		Example: "  chatelaine vault rotate-key\n  chatelaine vault rotate-key --slot 1f8a22c0 --code-out /media/stick/code",
+		Args:    exactly(),
+		RunE: do(func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if f.fd, err = fdGiven(cmd, "proof-fd", f.fd); err != nil {
+				return err
+			}
+			if f.passFD, err = fdGiven(cmd, "passphrase-fd", f.passFD); err != nil {
+				return err
+			}
+			if f.fd >= 0 && f.fd == f.passFD {
+				return usage("--passphrase-fd and --proof-fd cannot be the same descriptor", "give each its own")
+			}
+			if err := refuseExisting("code-out", f.codeOut); err != nil {
+				return err
+			}
+			return a.rotateKey(cmd.Context(), f)
+		}),
+	}
+	cmd.Flags().StringVar(&f.slot, "slot", "", "the passphrase slot that stays, where there are several")
+	cmd.Flags().IntVar(&f.passFD, "passphrase-fd", -1, "read the vault's passphrase from this open descriptor instead of the terminal")
+	codeOutFlag(cmd, &f.codeOut)
+	proofFlag(cmd, &f.fd)
+	jsonFlag(cmd, &f.json)
+	return cmd
+}
+
+func (a *app) rotateKey(ctx context.Context, f rotateFlags) error {
+	vault, err := passphraseSource("the vault's passphrase", "passphrase-fd", f.passFD)
+	if err != nil {
+		return err
+	}
+	defer vault.close()
+	src, err := passphraseSource("the operator passphrase", "proof-fd", f.fd)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	return a.withOperator(func(op *client.Operator) error {
+		slot := ""
+		if f.slot != "" {
+			s, err := findSlot(ctx, op, f.slot)
+			if err != nil {
+				return err
+			}
+			slot = s.ID
+		}
+		challenge := func() (client.Challenge, error) {
+			return op.Challenge(ctx, client.OpRotateKey, "", client.RotateParams(slot))
+		}
+		if _, err := challenge(); err != nil {
+			return err // before a person types
+		}
+		pass, err := vault.read(ctx, passphraseWay.prompt)
+		if err != nil {
+			return err
+		}
+		defer clear(pass)
+		var out client.RotatedKey
+		err = proveWith(ctx, src, operatorPrompt, challenge, func(p client.Proof) (err error) {
+			out, err = op.RotateKey(ctx, slot, pass, p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return a.rotated(out, f)
+	})
+}
+
+func (a *app) rotated(out client.RotatedKey, f rotateFlags) error {
+	if f.codeOut != "" {
+		if err := a.showCode(out.RecoveryCode, f.codeOut); err != nil {
+			return err
+		}
+		out.RecoveryCode = ""
+	}
+	if f.json {
+		return a.printJSON(out)
+	}
+	fmt.Fprintln(a.out, "vault: sealed under a new key")
+	return a.showCode(out.RecoveryCode, "")
+}
