@@ -15,6 +15,8 @@ TEST_TIMEOUT ?= 45m
 # Long enough to meet every seed and some thousand mutations.
 FUZZ_BRIEF ?= 5s
 FUZZ_LONG ?= 5m
+# As often as the boundary asks for; some minutes.
+KILLS ?= 1000
 # For each of three answers; a median of some hundred turns of the largest.
 BENCH_BOUNDARY ?= 10s
 # What reads strangers' bytes first: the strict parser, the contract loader,
@@ -25,7 +27,7 @@ STATICCHECK_VERSION := v0.8.2
 STATICCHECK := .tools/staticcheck-$(STATICCHECK_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check fuzz conformance mutate bench bench-boundary clean
+.PHONY: help build demo test check kills fuzz conformance mutate bench bench-boundary clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +52,9 @@ check: $(STATICCHECK) ## gofmt, vet, staticcheck and the race tests
 
 fuzz: ## every fuzz target for FUZZ_LONG each
 	scripts/fuzz.sh $(FUZZ_LONG) ./...
+
+kills: ## the vault's save loops killed KILLS times at random moments: each time it opens, old or new
+	CHATELAINE_TEST_KILLS=$(KILLS) go test -count=1 -timeout 60m -run '^TestKill' -v ./internal/vault
 
 conformance: ## public suites for JSON Schema and JSON, cost of the worst answers (UPDATE=-update writes the tables of docs/conformance.md)
 	go vet -tags conformance ./internal/validate/conformance

@@ -41,15 +41,78 @@ func init() {
 	}
 }
 
-func TestKillDuringSaves(t *testing.T) {
-	kills := 40
-	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
-		kills = n
+func init() {
+	// slots changes the ways in and the data key, over and over.
+	children["slots"] = func(args []string) error {
+		v, err := Open(args[0], cheap)
+		if err != nil {
+			return err
+		}
+		ctx := context.Background()
+		if err := v.Unlock(ctx, sec(goodPass)); err != nil {
+			return err
+		}
+		for {
+			a, err := v.AddSlot(ctx, NewSlot{Kind: SlotRecovery})
+			if err == nil {
+				err = v.RemoveSlot(ctx, a.Slot.ID)
+			}
+			if err == nil {
+				_, err = v.RotateKey(ctx, "", sec(goodPass))
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Println(v.head.generation)
+		}
 	}
+}
+
+// kills is how often a loop is killed in the daily test, or as the variable says.
+func kills(daily int) int {
+	if n, err := strconv.Atoi(os.Getenv(killsVariable)); err == nil {
+		return n
+	}
+	return daily
+}
+
+// TestKillDuringSlotChanges: whatever a kill leaves opens with the passphrase
+// that every change kept, and so does the generation before it.
+func TestKillDuringSlotChanges(t *testing.T) {
+	v, path := create(t, cheap)
+	put(t, v, "a", planted, bearer())
+	sub, err := v.Subkey("ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range kills(10) {
+		last := saveAndKill(t, "slots", path)
+		for _, p := range []string{path, previousPath(path)} {
+			w := reopen(t, p, cheap)
+			if got := attached(t, w, "a", madeFor(bearer())); got != "Bearer "+planted {
+				t.Fatalf("got %q", got)
+			}
+			if again, err := w.Subkey("ledger"); err != nil || !again.Equal(sub) {
+				t.Fatalf("the ledger's key changed: %v", err)
+			}
+			if p == path && w.head.generation < last {
+				t.Fatalf("generation %d; %d was acknowledged", w.head.generation, last)
+			}
+		}
+		w := reopen(t, path, cheap)
+		for len(w.Slots()) > 1 { // what a kill left: a code of nobody
+			if err := w.RemoveSlot(t.Context(), w.Slots()[len(w.Slots())-1].ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestKillDuringSaves(t *testing.T) {
 	v, path := create(t, cheap)
 	put(t, v, "a", fmt.Sprintf("secret of generation %020d", v.head.generation+1), bearer())
-	for range kills {
-		last := saveAndKill(t, path)
+	for range kills(40) {
+		last := saveAndKill(t, "save", path)
 		w := reopen(t, path, cheap)
 		gen, err := w.Generation(t.Context(), "a")
 		if err != nil || gen < last {
@@ -68,8 +131,8 @@ func TestKillDuringSaves(t *testing.T) {
 
 // saveAndKill runs a save loop, kills it at a random moment and returns the
 // last generation that it said was saved.
-func saveAndKill(t *testing.T, path string) uint64 {
-	cmd := child(t, "save", os.Environ(), path)
+func saveAndKill(t *testing.T, loop, path string) uint64 {
+	cmd := child(t, loop, os.Environ(), path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
