@@ -182,7 +182,7 @@ func tight(view schemaView, s map[string]any, depth int) bool {
 		p, _ := s["pattern"].(string)
 		return s["format"] == "date-time" || s["format"] == "date" || s["format"] == "uuid" || p != "" && overAlphabet(p, visible)
 	case kindList:
-		items, _ := s["items"].(map[string]any)
+		items := view.items(s)
 		return items != nil && tight(view, items, depth-1)
 	case kindObject:
 		for _, name := range view.propertyNames(s, refDepth) {

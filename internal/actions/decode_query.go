@@ -1,6 +1,10 @@
 package actions
 
-import "chatelaine/internal/actions/strictyaml"
+import (
+	"slices"
+
+	"chatelaine/internal/actions/strictyaml"
+)
 
 func (d *draft) queryMembers(n *strictyaml.Node) []valueMember {
 	if n == nil || !d.f.Is(n, strictyaml.Mapping, "query") {
@@ -8,7 +12,7 @@ func (d *draft) queryMembers(n *strictyaml.Node) []valueMember {
 	}
 	var out []valueMember
 	for _, m := range n.Members {
-		if overridingMember(m.Key) {
+		if slices.ContainsFunc(keyPieces(m.Key), overridingMember) {
 			d.bad(m.KeyPos, "refused-member", "", "the query key %q changes what a request is or for whom", m.Key)
 			continue
 		}
@@ -16,7 +20,7 @@ func (d *draft) queryMembers(n *strictyaml.Node) []valueMember {
 			d.bad(m.KeyPos, "query", "", "a query key is empty or holds control characters")
 			continue
 		}
-		v := d.member(m, kindAny, nil)
+		v := d.member(m, kindAny, nil, keyPieces(m.Key)...)
 		if v != nil && !d.queryValue(m.Value.Pos, v) {
 			continue
 		}

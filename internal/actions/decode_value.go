@@ -108,13 +108,14 @@ func (d *draft) object(n *strictyaml.Node, want kind, sc scope) *valueNode {
 }
 
 // member reads one member of a body or a query and holds the caller's values
-// out of members that a remote system would run or follow.
-func (d *draft) member(m strictyaml.Member, want kind, sc scope) *valueNode {
+// out of members that a remote system would run or follow. also are the names that
+// a server may read out of its key.
+func (d *draft) member(m strictyaml.Member, want kind, sc scope, also ...string) *valueNode {
 	v := d.value(m.Value, want, sc)
 	if v == nil {
 		return nil
 	}
-	if forbiddenMember(m.Key) && v.usesInput() {
+	if (forbiddenMember(m.Key) || slices.ContainsFunc(also, forbiddenMember)) && v.usesInput() {
 		d.bad(m.KeyPos, "input-member", "write a constant, or send the value under another name", "no input and no answer may be part of a member named %q", m.Key)
 	}
 	return v
@@ -166,6 +167,14 @@ func (d *draft) wholeObject(at strictyaml.Pos, path string, sc scope) bool {
 		if forbiddenMember(name) || overridingMember(name) {
 			d.bad(at, "input-member", "give it another name and place its value by itself", "no input and no answer may be part of a member named %q", name)
 			return false
+		}
+	}
+	for _, pattern := range view.namePatterns(s, refDepth) {
+		for _, name := range runnableNames {
+			if patternMatches(pattern, name) {
+				d.bad(at, "input-member", "begin the pattern of the names with a word of yours, or take a list of objects with a name and a value", "a member of it may be named %q, and no input and no answer may be part of that", name)
+				return false
+			}
 		}
 	}
 	return true

@@ -82,7 +82,7 @@ func words(name string) []string {
 	var cur []rune
 	flush := func() {
 		if len(cur) > 0 {
-			out = append(out, strings.ToLower(string(cur)))
+			out = append(out, folded(string(cur)))
 			cur = nil
 		}
 	}
@@ -106,6 +106,16 @@ func words(name string) []string {
 	return out
 }
 
+// folded gives one spelling of letters that readers of JSON may take for the same:
+// by way of the capital, so that a long s is an s and the sign of Kelvin a k.
+func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+
+// keyPieces splits a query key as servers do that read nested values out of
+// brackets and dots.
+func keyPieces(name string) []string {
+	return append([]string{name}, strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("[]. ", r) })...)
+}
+
 // forbiddenMember says whether a body member or query key may not hold an
 // input: a remote system would take its value for a program or a place.
 func forbiddenMember(name string) bool {
@@ -123,10 +133,18 @@ func forbiddenMember(name string) bool {
 	return strings.HasSuffix(snake, "_url") || strings.HasSuffix(snake, "_uri")
 }
 
+// runnableNames are names that forbiddenMember and overridingMember refuse, for
+// patterns of names that a value chooses itself.
+var runnableNames = []string{
+	"query", "mutation", "script", "command", "sql", "jql", "expression", "template", "url", "uri", "endpoint", "host",
+	"callback", "webhook", "redirect", "callback_url", "webhook_url", "redirect_uri", "callbackUrl", "webhookUrl", "redirectUri",
+	"URL", "SQL", "Query", "Url", "_method", "sudo", "x_url",
+}
+
 // overridingMember says whether a query or form key changes what the request is
 // or for whom; it is refused even with a constant.
 func overridingMember(name string) bool {
-	n := strings.ToLower(name)
+	n := folded(strings.TrimSpace(name))
 	return n == "_method" || n == "sudo"
 }
 

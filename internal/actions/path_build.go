@@ -129,8 +129,11 @@ func fillSegment(seg []pathPart, e env) (text string, err error) {
 	return text, nil
 }
 
-// placeholders lists the template's placeholders.
+// placeholders lists the template's placeholders, none of one that was refused.
 func (t *pathTemplate) placeholders() []pathPart {
+	if t == nil {
+		return nil
+	}
 	var out []pathPart
 	for _, seg := range t.segments {
 		for _, p := range seg {

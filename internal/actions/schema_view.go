@@ -90,28 +90,26 @@ type schemaView struct{ root map[string]any }
 // refDepth bounds following $ref; the schema lint refuses recursion anyway.
 const refDepth = 16
 
-// resolve follows local references.
+// resolve follows local references. What stands beside a reference is left out.
 func (v schemaView) resolve(s map[string]any) map[string]any {
 	for range refDepth {
-		ref, ok := s["$ref"].(string)
-		if !ok || !strings.HasPrefix(ref, "#/") {
-			return s
-		}
-		var at any = v.root
-		for _, tok := range strings.Split(ref[2:], "/") {
-			m, ok := at.(map[string]any)
-			if !ok {
-				return s
-			}
-			at = m[unescapePointer.Replace(tok)]
-		}
-		next, ok := at.(map[string]any)
-		if !ok {
+		next := v.referred(s)
+		if next == nil {
 			return s
 		}
 		s = next
 	}
 	return s
+}
+
+// referred returns the schema that the reference of s leads to, nil where it has
+// none.
+func (v schemaView) referred(s map[string]any) map[string]any {
+	ref, ok := s["$ref"].(string)
+	if !ok || !strings.HasPrefix(ref, "#/") {
+		return nil
+	}
+	return schemaAt(v.root, ref[1:])
 }
 
 // flat joins a schema with everything that holds beside it by $ref and allOf,
@@ -158,14 +156,16 @@ func (v schemaView) flat(s map[string]any) map[string]any {
 	return out
 }
 
-// branchesOf lists the schemas of which one may hold beside a schema.
+// branchesOf lists the schemas of which one may hold beside a schema; the empty one
+// stands for none of them. What stands under if holds wherever it is true, and lets
+// in the members that it names.
 func branchesOf(s map[string]any) []any {
 	var out []any
 	for _, key := range []string{"anyOf", "oneOf"} {
 		subs, _ := s[key].([]any)
 		out = append(out, subs...)
 	}
-	for _, key := range []string{"then", "else"} {
+	for _, key := range []string{"if", "then", "else"} {
 		if sub, ok := s[key]; ok {
 			out = append(out, sub)
 		}
@@ -173,6 +173,9 @@ func branchesOf(s map[string]any) []any {
 	dependent, _ := s["dependentSchemas"].(map[string]any)
 	for _, name := range sortedKeys(dependent) {
 		out = append(out, dependent[name])
+	}
+	if s["if"] != nil && s["else"] == nil || len(dependent) > 0 {
+		out = append(out, map[string]any{})
 	}
 	return out
 }
@@ -183,10 +186,8 @@ func (v schemaView) conjunction(s map[string]any, depth int) []map[string]any {
 	if depth == 0 {
 		return out
 	}
-	if _, ok := s["$ref"]; ok {
-		if next := v.resolve(map[string]any{"$ref": s["$ref"]}); next["$ref"] == nil {
-			out = append(out, v.conjunction(next, depth-1)...)
-		}
+	if next := v.referred(s); next != nil {
+		out = append(out, v.conjunction(next, depth-1)...)
 	}
 	subs, _ := s["allOf"].([]any)
 	for _, sub := range subs {
@@ -273,41 +274,70 @@ func (v schemaView) written(name string) map[string]any {
 	return found[0]
 }
 
-// items returns the schema of a list's elements, nil where there is none.
+// items returns the schema of a list's elements, one of several where the first
+// ones have their own; nil where there is none.
 func (v schemaView) items(s map[string]any) map[string]any {
-	it, ok := v.flat(s)["items"].(map[string]any)
+	s = v.flat(s)
+	it, ok := s["items"].(map[string]any)
 	if !ok {
 		return nil
 	}
-	return v.flat(it)
+	first, _ := s["prefixItems"].([]any)
+	if len(first) == 0 {
+		return v.flat(it)
+	}
+	return map[string]any{"anyOf": append([]any{it}, first...)}
 }
 
 // members collects the property names that a value of the schema may have, at
 // any depth.
 func (v schemaView) members(s map[string]any, depth int) []string {
-	if s == nil || depth == 0 {
-		return nil
-	}
-	s = v.resolve(s)
 	var out []string
-	props, _ := s["properties"].(map[string]any)
-	for _, name := range sortedKeys(props) {
-		out = append(out, name)
-		sub, _ := props[name].(map[string]any)
-		out = append(out, v.members(sub, depth-1)...)
+	v.eachObject(s, depth, func(part map[string]any) {
+		props, _ := part["properties"].(map[string]any)
+		out = append(out, sortedKeys(props)...)
+	})
+	return out
+}
+
+// namePatterns collects the patterns of the names that a value of the schema may
+// choose for its members, at any depth.
+func (v schemaView) namePatterns(s map[string]any, depth int) []string {
+	var out []string
+	v.eachObject(s, depth, func(part map[string]any) {
+		named, _ := part["patternProperties"].(map[string]any)
+		out = append(out, sortedKeys(named)...)
+	})
+	return out
+}
+
+// eachObject calls f with every schema that a value of s, or a part of it, may
+// have to fit. What stands beside a reference counts as well as what it leads to.
+func (v schemaView) eachObject(s map[string]any, depth int, f func(part map[string]any)) {
+	if s == nil || depth == 0 {
+		return
 	}
-	for _, key := range []string{"items", "if", "then", "else"} {
-		sub, _ := s[key].(map[string]any)
-		out = append(out, v.members(sub, depth-1)...)
+	f(s)
+	into := func(x any) {
+		sub, _ := x.(map[string]any)
+		v.eachObject(sub, depth-1, f)
+	}
+	into(v.referred(s))
+	for _, key := range []string{"properties", "patternProperties", "dependentSchemas"} {
+		subs, _ := s[key].(map[string]any)
+		for _, name := range sortedKeys(subs) {
+			into(subs[name])
+		}
+	}
+	for _, key := range []string{"items", "if", "then", "else", "additionalProperties", "unevaluatedProperties"} {
+		into(s[key])
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf", "prefixItems"} {
 		subs, _ := s[key].([]any)
 		for _, sub := range subs {
-			m, _ := sub.(map[string]any)
-			out = append(out, v.members(m, depth-1)...)
+			into(sub)
 		}
 	}
-	return out
 }
 
 // names collects every property name of the schema, at any depth, with its

@@ -105,8 +105,7 @@ func pointed(s shape, pointer string) (found shape, why nowhere) {
 		case kindList:
 			s, why = pointedItem(s, tok)
 		case kindAny:
-			sub, _ := plainView(s).member(s, tok)
-			s = sub
+			s, _ = pointedMember(s, tok)
 		default:
 			return nil, nowhere("a value that is " + schemaKind(s).String() + " has no members")
 		}
@@ -119,12 +118,43 @@ func pointed(s shape, pointer string) (found shape, why nowhere) {
 
 func pointedMember(s shape, name string) (shape, nowhere) {
 	if sub, _ := plainView(s).member(s, name); sub != nil {
+		if props, _ := s["properties"].(map[string]any); props[name] == nil && isOpen(s) {
+			return nil, "" // a branch describes it, and another one may hold
+		}
 		return sub, ""
 	}
 	if s["additionalProperties"] == false || s["unevaluatedProperties"] == false {
 		return nil, nowhere("no answer that fits expect has the member " + strconv.Quote(name))
 	}
 	return nil, ""
+}
+
+// isOpen says whether an object may have members that its schema does not name.
+func isOpen(s shape) bool {
+	s = flatShape(s)
+	branches, _ := s["anyOf"].([]any)
+	open := func(is func(shape) bool) bool {
+		return slices.ContainsFunc(branches, func(b any) bool { m, _ := b.(map[string]any); return is(m) })
+	}
+	switch more, said := s["additionalProperties"]; {
+	case said:
+		return more != false
+	case s["unevaluatedProperties"] == false:
+		return open(letsMore)
+	}
+	return len(branches) == 0 || open(isOpen)
+}
+
+// letsMore says whether a branch takes members that it does not name.
+func letsMore(s shape) bool {
+	s = flatShape(s)
+	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
+		if more, said := s[key]; said && more != false {
+			return true
+		}
+	}
+	branches, _ := s["anyOf"].([]any)
+	return slices.ContainsFunc(branches, func(b any) bool { m, _ := b.(map[string]any); return letsMore(m) })
 }
 
 func pointedItem(s shape, tok string) (shape, nowhere) {

@@ -15,8 +15,8 @@ func (d *draft) tookEffectBound() {
 	if s == nil || d.in.root == nil {
 		return
 	}
-	names := d.namingInputs()
-	asked := s.sentPaths()
+	names := d.namingPaths()
+	asked := s.askedPaths()
 	for i, row := range s.rows {
 		if row.TookEffect == nil || !*row.TookEffect {
 			continue
@@ -26,7 +26,7 @@ func (d *draft) tookEffectBound() {
 			maps.Copy(bound, boundBy(*row.When))
 		}
 		for _, p := range row.Success {
-			if p.Find != nil {
+			if p.Find != nil && !mayLeaveOut(p) { // what is left out where nothing is found ties nothing
 				maps.Copy(bound, boundBy(p.Find.Where))
 			}
 		}
@@ -34,18 +34,42 @@ func (d *draft) tookEffectBound() {
 		if d.ownMark(bound) {
 			continue
 		}
-		for _, name := range names {
-			if !bound["input."+name] {
-				d.bad(s.rowPos[i], "reconcile", "compare it: in the query, with equals in `when`, or with same under checks", "this row says that the request took effect, and nothing ties its answer to %q, which names the thing", name)
+		for _, path := range names {
+			if !d.tied(path, bound) {
+				d.bad(s.rowPos[i], "reconcile", "compare it: in the query, with equals in `when`, or with same under checks", "this row says that the request took effect, and nothing ties its answer to %q, which names the thing", strings.TrimPrefix(path, "input."))
 			}
 		}
 	}
 }
 
+// tied says whether a value that names the thing is bound: by itself, as a part of
+// an object that is, or, where a lookup found it, by all that the lookup asked with
+// beside the operator's constants.
+func (d *draft) tied(path string, bound map[string]bool) bool {
+	for at := path; at != ""; at = at[:max(0, strings.LastIndex(at, "."))] {
+		if bound[at] {
+			return true
+		}
+	}
+	root, _, _ := strings.Cut(path, ".")
+	g, looked := d.gatheredBy(root)
+	if !looked {
+		return false
+	}
+	for from := range g.step.askedPaths() {
+		root, _, _ := strings.Cut(from, ".")
+		if root != "target" && root != "call" && !d.tied(from, bound) {
+			return false
+		}
+	}
+	return true
+}
+
 // ownMark says whether the answer is tied to something that only this call sent:
-// the call's own id or key.
+// the call's own id or key, where the thing itself keeps it. What stands in a header
+// is forgotten by the service.
 func (d *draft) ownMark(bound map[string]bool) bool {
-	sent := d.c.request.sentPaths()
+	sent := d.c.request.askedPaths()
 	key := "call.idempotency_key"
 	sent[key] = sent[key] || d.markedByKey()
 	return bound["call.id"] && sent["call.id"] || bound[key] && sent[key]
@@ -58,30 +82,58 @@ func (d *draft) markedByKey() bool {
 	return n != nil && n.Get("json") != nil
 }
 
-// namingInputs lists the inputs that name the thing: those in the request's path
-// and query, and in its body the words with a pattern. Which of several targets
-// it is needs no word: the reconcile asks the same one.
-func (d *draft) namingInputs() []string {
+// namingPaths lists the values that name the thing: inputs in the request's path and
+// query, and in its body the words with a pattern; what lookups found in its path (in
+// the query it may be the version that is compared). Which of several targets it is
+// needs no word: the reconcile asks the same one.
+func (d *draft) namingPaths() []string {
 	named := map[string]bool{}
 	body := map[string]bool{}
 	d.c.request.body.paths(body)
-	for path := range d.c.request.sentPaths() {
-		name, ok := strings.CutPrefix(path, "input.")
-		if !ok {
-			continue
+	for _, p := range d.c.request.path.placeholders() {
+		root, _, _ := strings.Cut(p.path, ".")
+		if _, looked := d.gatheredBy(root); looked {
+			named[p.path] = true
 		}
-		sub, required, _ := d.in.property(d.in.root, name)
-		if !body[path] || required && sub["pattern"] != nil && tight(d.in, sub, refDepth) {
-			named[name] = true
+	}
+	for path := range d.c.request.askedPaths() {
+		root, rest, _ := strings.Cut(path, ".")
+		switch {
+		case root == "input" && !body[path]:
+			named[path] = true
+		case root == "input":
+			sub, required, _ := d.in.property(d.in.root, rest)
+			d.namingWords(path, sub, required, named, refDepth)
 		}
 	}
 	return sortedKeys(named)
 }
 
-// sentPaths is what a step sends, as a set.
-func (s *stepSpec) sentPaths() map[string]bool {
+// namingWords adds the words with a pattern in a value of the body that are always
+// there.
+func (d *draft) namingWords(path string, s map[string]any, required bool, named map[string]bool, depth int) {
+	if !required || depth == 0 {
+		return
+	}
+	if s["pattern"] != nil && tight(d.in, s, refDepth) {
+		named[path] = true
+	}
+	if schemaKind(s) != kindObject {
+		return
+	}
+	for _, name := range d.in.propertyNames(s, refDepth) {
+		sub, always := d.in.member(s, name)
+		d.namingWords(path+"."+name, sub, always, named, depth-1)
+	}
+}
+
+// askedPaths is what a step asks with, as a set: its path, its query and its body,
+// not its headers.
+func (s *stepSpec) askedPaths() map[string]bool {
+	plain := *s
+	plain.headers = nil
 	out := map[string]bool{}
-	for _, p := range s.paths() {
+	for _, p := range plain.paths() {
 		out[p] = true
 	}
 	return out
