@@ -3,8 +3,8 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -99,7 +99,7 @@ func (g *guard) schema(at string, v any) {
 	switch v := v.(type) {
 	case bool:
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sortedNames(v) {
 			g.keyword(at, name, v)
 		}
 	case nil:
@@ -158,7 +158,7 @@ func (g *guard) list(at, here string, v any, inPlace bool) {
 		return
 	}
 	for i, s := range list {
-		place := fmt.Sprintf("%s/%d", here, i)
+		place := here + "/" + strconv.Itoa(i)
 		if inPlace {
 			g.inPlaceChild(at, place, s)
 		} else {
@@ -173,7 +173,7 @@ func (g *guard) byName(at, here string, v any, shape keywordShape) {
 		g.add(ruleValue, here, "write a map of schemas", "this is not a map of schemas")
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+	for _, name := range sortedNames(m) {
 		place := here + "/" + escapeToken(name)
 		if shape == shapePatternMap {
 			g.pattern(place, name)
@@ -228,7 +228,7 @@ func (g *guard) ref(at, here string, v any) {
 }
 
 func (g *guard) references() {
-	for _, at := range slices.Sorted(maps.Keys(g.refs)) {
+	for _, at := range sortedNames(g.refs) {
 		target, here := g.refs[at], at+"/$ref"
 		v, ok := g.schemas[target]
 		switch {
@@ -268,7 +268,7 @@ func (g *guard) shape() {
 		size[at] = min(n, expandedSize+1)
 		return size[at]
 	}
-	for _, at := range slices.Sorted(maps.Keys(g.schemas)) {
+	for _, at := range sortedNames(g.schemas) {
 		visit(at)
 	}
 	if size[""] > expandedSize && len(g.found) == 0 {
@@ -332,7 +332,7 @@ func (g *guard) plain(here, name string, shape keywordShape, v any) {
 func (g *guard) format(here string, v any) {
 	s, _ := v.(string)
 	if _, ok := formats[s]; !ok {
-		known := strings.Join(slices.Sorted(maps.Keys(formats)), ", ")
+		known := strings.Join(sortedNames(formats), ", ")
 		g.add(ruleFormat, here, "use one of "+known+", or a pattern", "this format is not checked here")
 	}
 }

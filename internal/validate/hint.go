@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -35,7 +33,7 @@ func keywordHint(name string) string {
 		return hint
 	}
 	best, distance := "", 3 // two slips of the finger
-	for _, k := range slices.Sorted(maps.Keys(keywords)) {
+	for _, k := range sortedNames(keywords) {
 		if strings.EqualFold(k, name) {
 			return "did you mean " + k + "?"
 		}

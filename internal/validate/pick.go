@@ -107,7 +107,7 @@ const (
 )
 
 func compilePicks(specs map[string]PickSpec, evidence bool, depth int) (picks, error) {
-	out := picks{names: slices.Sorted(maps.Keys(specs)), by: map[string]pick{}}
+	out := picks{names: sortedNames(specs), by: map[string]pick{}}
 	var errs []error
 	if len(specs) > pickCount {
 		errs = append(errs, fmt.Errorf("more than %d picks", pickCount))

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"maps"
 	"slices"
 
 	first "github.com/santhosh-tekuri/jsonschema/v6"
@@ -65,7 +64,7 @@ func closesByUnevaluated(s *first.Schema) bool {
 // obeys the schema that names it and every schema of the conjunction for it.
 func (p *prover) members(at *first.Schema, c conjunction, naming []*first.Schema) {
 	for _, s := range naming {
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		for _, name := range sortedNames(s.Properties) {
 			all := conjunction{s.Properties[name]}
 			for _, other := range c {
 				if sub := other.Properties[name]; sub != nil && sub != all[0] {
@@ -92,7 +91,7 @@ func lintResultMaps(doc any) []SchemaFinding {
 	g := &guard{schemas: map[string]any{}, refs: map[string]string{}, below: map[string][]string{}, inPlace: map[string]bool{}}
 	g.schema("", doc)
 	g.found = nil
-	for _, at := range slices.Sorted(maps.Keys(g.schemas)) {
+	for _, at := range sortedNames(g.schemas) {
 		m, _ := g.schemas[at].(map[string]any)
 		for _, name := range []string{"patternProperties", "propertyNames", "additionalProperties", "unevaluatedProperties"} {
 			v, ok := m[name]

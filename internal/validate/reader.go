@@ -77,7 +77,7 @@ func Compile(name string, spec ReaderSpec) (*Reader, error) {
 	if r.result, err = CompileSchema("result", spec.Result); err != nil {
 		errs = append(errs, err)
 	}
-	for _, n := range slices.Sorted(maps.Keys(spec.Display)) {
+	for _, n := range sortedNames(spec.Display) {
 		if b := spec.Display[n]; b.Max < 1 || b.Lines < 1 {
 			errs = append(errs, fmt.Errorf("display.%s: max and lines are at least 1", n))
 		}
@@ -171,12 +171,12 @@ func (r *Reader) checkRow(s RowSpec) error {
 	bad(s.Media == MediaNone && (s.When != nil || s.Expect != nil), "media: none has no body for when or expect")
 	bad(!s.HasSuccess && len(s.Success) > 0 || !s.HasCapture && len(s.Capture) > 0, "picks without their keyword")
 	bad(len(s.Display) > 0 && !s.HasSuccess, "display stands beside success")
-	for _, n := range slices.Sorted(maps.Keys(s.Display)) {
+	for _, n := range sortedNames(s.Display) {
 		_, declared := r.display[n]
 		bad(!declared, "display.%s has no bound under the contract's display", n)
 	}
 	bad(s.NotDone && s.Failure == nil, "not_done stands beside failure")
-	for _, n := range slices.Sorted(maps.Keys(s.Capture)) {
+	for _, n := range sortedNames(s.Capture) {
 		p := s.Capture[n]
 		bad(p.Kind == PickHeader && !p.Integer && p.Matches == "", "capture.%s: a value captured from a header needs integer: true or matches", n)
 	}

@@ -218,7 +218,7 @@ func (s SignedSpec) claims(payload []byte, f facts) *checkFault {
 	if fault := s.times(m, f.now); fault != nil {
 		return fault
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Claims)) {
+	for _, name := range sortedNames(s.Claims) {
 		path := s.Claims[name]
 		claim, has := m[name]
 		want, known := f.look(path)

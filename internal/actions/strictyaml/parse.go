@@ -220,7 +220,7 @@ func (f *File) convert(n ast.Node, depth int) *Node {
 	case *ast.MappingValueNode:
 		return f.mapping(at, []*ast.MappingValueNode{v}, depth)
 	case *ast.SequenceNode:
-		out := &Node{Kind: Sequence, Pos: at}
+		out := &Node{Kind: Sequence, Pos: at, Items: make([]*Node, 0, len(v.Values))}
 		for _, it := range v.Values {
 			if c := f.convert(it, depth+1); c != nil {
 				out.Items = append(out.Items, c)
@@ -252,7 +252,7 @@ func placeOf(n ast.Node) Pos {
 }
 
 func (f *File) mapping(at Pos, values []*ast.MappingValueNode, depth int) *Node {
-	out := &Node{Kind: Mapping, Pos: at}
+	out := &Node{Kind: Mapping, Pos: at, Members: make([]Member, 0, len(values))}
 	seen := map[string]Pos{}
 	for _, mv := range values {
 		key, pos, ok := f.key(mv.Key)
