@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -45,6 +46,9 @@ func (f contractFiles) find(a *app) (contractFiles, error) {
 	}
 	if fi, err := os.Stat(f.contracts); err != nil || !fi.IsDir() {
 		return f, usage(fmt.Sprintf("there is no folder of contracts at %s", f.contracts), "name it with --contracts DIR")
+	}
+	if isFile(filepath.Join(f.contracts, contractFileName)) {
+		return f, usage(fmt.Sprintf("%s is the folder of one contract", f.contracts), "name the folder that it lies in with --contracts DIR, and the contract by its action")
 	}
 	if !isFile(f.site) {
 		return f, usage(fmt.Sprintf("there is no site file at %s", f.site), "name it with --site FILE")

@@ -104,9 +104,26 @@ func (a *app) lint(f contractFiles, only []string, l lintFlags) error {
 	switch {
 	case open > 0:
 		return refused(plural(open, "finding", "findings")+" in "+plural(checked, "contract", "contracts"),
-			"chatelaine contract lint --explain RULE says why, with a bad and a good example")
+			append(f.siteHints(found), explainHint)...)
 	case checked == 0:
-		return refused("there is no contract in " + f.contracts)
+		return noContracts(f)
+	}
+	return nil
+}
+
+const explainHint = "chatelaine contract lint --explain RULE says why, with a bad and a good example"
+
+func noContracts(f contractFiles) error {
+	return refused("there is no contract in "+f.contracts, "chatelaine contract new ACTION writes a first draft; --contracts DIR names another folder")
+}
+
+// siteHints name the site file where something was looked for in it and not found:
+// it may be another one than the author thinks of.
+func (f contractFiles) siteHints(found []finding) []string {
+	for _, x := range found {
+		if x.Rule == "target-unknown" || x.Rule == "list-unknown" {
+			return []string{"the site file is " + f.site + "; --site FILE names another one"}
+		}
 	}
 	return nil
 }
@@ -174,7 +191,7 @@ func refusal(p actions.Problem) finding {
 	return x
 }
 
-func (a *app) lintProblems(problems actions.Problems, asJSON bool) error {
+func (a *app) lintProblems(f contractFiles, problems actions.Problems, asJSON bool) error {
 	found := []finding{}
 	for _, p := range problems {
 		found = append(found, refusal(p))
@@ -182,8 +199,7 @@ func (a *app) lintProblems(problems actions.Problems, asJSON bool) error {
 	if err := a.writeLint(found, 0, lintFlags{asJSON: asJSON}); err != nil {
 		return err
 	}
-	return refused("nothing is loaded: "+plural(len(problems), "mistake", "mistakes"),
-		"chatelaine contract lint --explain RULE says why, with a bad and a good example")
+	return refused("nothing is loaded: "+plural(len(problems), "mistake", "mistakes"), append(f.siteHints(found), explainHint)...)
 }
 
 func (a *app) writeFindings(found []finding) error {
@@ -219,6 +235,8 @@ func knownFolders(known, names []string) error {
 		hint := "these are here: " + strings.Join(known, ", ")
 		if near := nearest(n, known); near != "" {
 			hint = "did you mean " + near + "?"
+		} else if strings.ContainsAny(n, `/\`) {
+			hint = "name a contract by its action; its folder of contracts goes behind --contracts"
 		}
 		return usage(fmt.Sprintf("there is no contract of action %q", n), hint)
 	}

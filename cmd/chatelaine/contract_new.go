@@ -68,6 +68,9 @@ func (a *app) newContract(cmd *cobra.Command, n contractNew) error {
 	if !actions.IsActionName(n.answers.Action) {
 		return usage(fmt.Sprintf("%q is no name of an action", n.answers.Action), "small letters, digits and _, three to 64 of them, such as create_release")
 	}
+	if u := n.answers.URL; u != "" && !strings.HasPrefix(u, "https://") && !strings.HasPrefix(u, "http://") {
+		return usage(fmt.Sprintf("--url %q is no address of a target", u), "https://HOST[:PORT][/BASE/PATH]")
+	}
 	if n.contracts == "" {
 		p, err := a.places()
 		if err != nil {

@@ -74,6 +74,9 @@ func (o showOptions) loadDir(a *app) (*actions.Contract, *actions.Set, error) {
 	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
 		return nil, nil, usage(fmt.Sprintf("there is no folder at %s", o.dir), "name the folder that holds contract.yaml")
 	}
+	if !isFile(filepath.Join(dir, contractFileName)) {
+		return nil, nil, usage(fmt.Sprintf("there is no contract.yaml in %s", o.dir), "name the folder that holds it")
+	}
 	site := o.files.site
 	if site == "" {
 		if beside := filepath.Join(dir, "..", "targets.yaml"); isFile(beside) {

@@ -123,7 +123,7 @@ func (a *app) recordable(action string, args []string, o contractRecord) error {
 	}
 	set, problems := actions.LoadSet(o.files.site, o.files.contracts)
 	if len(problems) > 0 {
-		return a.lintProblems(problems, false)
+		return a.lintProblems(o.files, problems, false)
 	}
 	return knownActions(set, []string{action})
 }
@@ -179,8 +179,12 @@ func recordingOf(events []auditlog.Event, action string) (contracttest.Recording
 			rec.Code = strings.TrimPrefix(e.Status, "OK")
 		}
 	}
-	if !sent || len(rec.Answers) == 0 {
+	switch {
+	case !sent:
 		return rec, refused("nothing was sent in this call, so there is no answer to make a fixture of")
+	case len(rec.Answers) == 0:
+		return rec, refused("this call was sent and no answer came, so there is none to make a fixture of",
+			"what a lost answer does is shown by a fixture with answers: [{close: before_answer}]")
 	}
 	return rec, nil
 }
@@ -229,7 +233,7 @@ func (a *app) makeFixture(ctx context.Context, o contractRecord, rec contracttes
 	if err != nil {
 		var problems actions.Problems
 		if errors.As(err, &problems) {
-			return a.lintProblems(problems, false)
+			return a.lintProblems(o.files, problems, false)
 		}
 		return refused(err.Error())
 	}

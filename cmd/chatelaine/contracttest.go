@@ -103,6 +103,9 @@ func (t contractTest) run(ctx context.Context) (contracttest.Report, actions.Pro
 	if len(problems) > 0 {
 		return contracttest.Report{}, problems, nil
 	}
+	if len(set.Contracts()) == 0 {
+		return contracttest.Report{}, nil, noContracts(t.files)
+	}
 	if err := knownActions(set, t.actions); err != nil {
 		return contracttest.Report{}, nil, err
 	}
@@ -137,7 +140,7 @@ func (a *app) testProblems(problems actions.Problems, t contractTest) error {
 			return err
 		}
 	}
-	return a.lintProblems(problems, t.json)
+	return a.lintProblems(t.files, problems, t.json)
 }
 
 // report writes the report in every form that was asked for and says how the
@@ -170,7 +173,7 @@ func (a *app) report(rep contracttest.Report, t contractTest) error {
 func (t contractTest) verdict(rep contracttest.Report) error {
 	switch {
 	case len(rep.Cases) == 0:
-		return refused("no fixture was played")
+		return refused("no fixture was played", "chatelaine contract lint says which contracts want some")
 	case rep.Failed() > 0:
 		return refused(fmt.Sprintf("%d of %s failed", rep.Failed(), plural(len(rep.Cases), "fixture", "fixtures")))
 	case rep.Holes() > 0:

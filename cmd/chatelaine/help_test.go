@@ -111,9 +111,13 @@ func TestDocumentedCommandsParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fenced := false
+		fenced, begun := false, ""
 		for i, line := range strings.Split(string(b), "\n") {
-			line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+			line = begun + strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+			if begun = ""; strings.HasSuffix(line, "\\") { // goes on in the next line
+				begun = strings.TrimSuffix(line, "\\")
+				continue
+			}
 			if strings.HasPrefix(line, "```") {
 				fenced = !fenced && (line == "```" || line == "```sh" || line == "```console" || line == "```bash")
 				continue

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"chatelaine/internal/client"
 )
@@ -34,7 +36,7 @@ func (a *app) root() *cobra.Command {
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetVersionTemplate("chatelaine {{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(lowerFirst(err.Error()), "see "+c.CommandPath()+" --help")
+		return flagError(c, err)
 	})
 	f := cmd.PersistentFlags()
 	f.StringVar(&a.config, "config", "", "folder of chatelaine.yaml, targets.yaml and contracts/ (or "+client.EnvConfig+")")
@@ -51,6 +53,40 @@ func (a *app) root() *cobra.Command {
 	cmd.SetHelpCommand(helpCmd())
 	a.completions(cmd)
 	return cmd
+}
+
+// flagError says what is wrong with a flag: the nearest name where there is none of
+// that name, and a value without the words of the library that read it.
+func flagError(c *cobra.Command, err error) error {
+	hints := []string{"see " + c.CommandPath() + " --help"}
+	var unknown *pflag.NotExistError
+	var value *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+			hints = append([]string{"did you mean --" + near + "?"}, hints...)
+		}
+	case errors.As(err, &value):
+		if kind := flagKind(value.GetFlag().Value.Type()); kind != "" {
+			return usage(fmt.Sprintf("--%s cannot be %q: it takes %s", value.GetFlag().Name, value.GetValue(), kind), hints...)
+		}
+	}
+	return usage(lowerFirst(err.Error()), hints...)
+}
+
+// flagKind is a flag's kind in words, "" for one that says itself what it takes.
+func flagKind(kind string) string {
+	switch kind {
+	case "int":
+		return "a whole number"
+	case "duration":
+		return "a length of time, such as 30s"
+	case "bool":
+		return "true or false"
+	}
+	return ""
 }
 
 // noCommand refuses words that name no command, with the nearest names.

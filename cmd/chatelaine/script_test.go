@@ -152,7 +152,7 @@ func cmdRecord(ts *testscript.TestScript, _ bool, args []string) {
 // run CODE [<FILE] [N<FILE] ARG…
 func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
-		ts.Fatalf("usage: run CODE [<FILE] [3<FILE [4<FILE]] ARG…")
+		ts.Fatalf("usage: run CODE [<FILE] [3<FILE [4<FILE [5<FILE]]] ARG…")
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -162,7 +162,7 @@ func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Args = []string{"chatelaine"}
 	for _, a := range args[1:] {
 		fd, file, ok := strings.Cut(a, "<")
-		if !ok || (fd != "" && fd != "3" && fd != "4") {
+		if !ok || (fd != "" && fd != "3" && fd != "4" && fd != "5") {
 			cmd.Args = append(cmd.Args, a)
 			continue
 		}
@@ -172,7 +172,7 @@ func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 		if fd == "" {
 			cmd.Stdin = f
 		} else {
-			cmd.ExtraFiles = append(cmd.ExtraFiles, f) // 3, then 4
+			cmd.ExtraFiles = append(cmd.ExtraFiles, f) // 3, then 4, then 5
 		}
 	}
 	cmd.Dir = ts.MkAbs(".")

@@ -88,8 +88,8 @@ func findSlot(ctx context.Context, op *client.Operator, typed string) (client.Sl
 
 type addSlotFlags struct {
 	label, credential, codeOut string
-	json                       bool
-	fd, newFD                  int
+	json, byCode               bool
+	fd, newFD, passFD          int
 }
 
 // slotKinds are the kinds that can be added.
@@ -99,7 +99,7 @@ var slotKinds = []string{"passphrase", "recovery", "credential", "keychain"}
 const credentialName = "chatelaine-vault"
 
 func (a *app) addSlotCmd() *cobra.Command {
-	f := addSlotFlags{fd: -1, newFD: -1}
+	f := addSlotFlags{fd: -1, newFD: -1, passFD: -1}
 	cmd := &cobra.Command{
 		Use: "add-slot KIND", Short: "Add a way to open the vault",
 		Long: `Add a way to open the vault. KIND is one of:
@@ -109,8 +109,9 @@ func (a *app) addSlotCmd() *cobra.Command {
               that holds at least 32 random bytes; the daemon then opens at its start
   keychain    a secret in the keychain of the daemon's user: a convenience, since any
               process of that user can read it; the daemon then opens at its start
-The vault must be open. The operator passphrase is read from the terminal or from
---proof-fd.`,
+The vault must be open. What opens it already is asked for too, a passphrase or with
+--recovery-code the code: who only decides must not be able to make a way in. The
+operator passphrase is read from the terminal or from --proof-fd.`,
 		Example:   "  chatelaine vault add-slot recovery\n  chatelaine vault add-slot passphrase --label 'night shift'\n  chatelaine vault add-slot credential --credential chatelaine-vault",
 		ValidArgs: slotKinds,
 		Args:      slotKindArg,
@@ -122,11 +123,16 @@ The vault must be open. The operator passphrase is read from the terminal or fro
 			if f.newFD, err = fdGiven(cmd, "new-passphrase-fd", f.newFD); err != nil {
 				return err
 			}
+			if f.passFD, err = fdGiven(cmd, "passphrase-fd", f.passFD); err != nil {
+				return err
+			}
 			return a.addSlot(cmd.Context(), args[0], f)
 		}),
 	}
 	cmd.Flags().StringVar(&f.label, "label", "", "what the slot is called, for people")
 	cmd.Flags().StringVar(&f.credential, "credential", "", "the credential's name in the unit (default "+credentialName+")")
+	cmd.Flags().BoolVar(&f.byCode, "recovery-code", false, "show with the recovery code that you can open the vault, instead of a passphrase")
+	cmd.Flags().IntVar(&f.passFD, "passphrase-fd", -1, "read what opens the vault already from this open descriptor instead of the terminal")
 	cmd.Flags().IntVar(&f.newFD, "new-passphrase-fd", -1, "read the new passphrase from this open descriptor instead of the terminal")
 	codeOutFlag(cmd, &f.codeOut)
 	proofFlag(cmd, &f.fd)
@@ -152,8 +158,8 @@ func (f addSlotFlags) check(kind string) error {
 	switch {
 	case f.newFD >= 0 && kind != "passphrase":
 		return usage("--new-passphrase-fd is for a slot of kind passphrase")
-	case f.newFD >= 0 && f.newFD == f.fd:
-		return usage("--new-passphrase-fd and --proof-fd cannot be the same descriptor", "give each its own")
+	case f.newFD >= 0 && (f.newFD == f.fd || f.newFD == f.passFD), f.fd >= 0 && f.fd == f.passFD:
+		return usage("two flags name the same descriptor, which cannot hold two passphrases", "give each its own")
 	case f.credential != "" && kind != "credential":
 		return usage("--credential is for a slot of kind credential")
 	case f.codeOut != "" && kind != "recovery":
@@ -166,10 +172,18 @@ func (a *app) addSlot(ctx context.Context, kind string, f addSlotFlags) error {
 	if err := f.check(kind); err != nil {
 		return err
 	}
-	n := client.NewSlot{Kind: kind, Label: f.label, Credential: f.credential}
+	n, way := client.NewSlot{Kind: kind, Label: f.label, Credential: f.credential, Opens: "passphrase"}, passphraseWay
+	if f.byCode {
+		n.Opens, way = "recovery", recoveryWay
+	}
 	if kind == "credential" && n.Credential == "" {
 		n.Credential = credentialName
 	}
+	opens, err := passphraseSource(way.what, "passphrase-fd", f.passFD)
+	if err != nil {
+		return err
+	}
+	defer opens.close()
 	src, err := passphraseSource("the operator passphrase", "proof-fd", f.fd)
 	if err != nil {
 		return err
@@ -177,8 +191,13 @@ func (a *app) addSlot(ctx context.Context, kind string, f addSlotFlags) error {
 	defer src.close()
 	return a.withOperator(func(op *client.Operator) error {
 		if _, err := op.Challenge(ctx, client.OpAddSlot, "", n.Params()); err != nil {
-			return err // before a person types a new passphrase
+			return err // before a person types
 		}
+		unlock, err := opens.read(ctx, way.prompt)
+		if err != nil {
+			return err
+		}
+		defer clear(unlock)
 		var pass []byte
 		if kind == "passphrase" {
 			if pass, err = newPassphrase(ctx, f.newFD); err != nil {
@@ -189,7 +208,7 @@ func (a *app) addSlot(ctx context.Context, kind string, f addSlotFlags) error {
 		var added client.AddedSlot
 		err = proveWith(ctx, src, operatorPrompt,
 			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpAddSlot, "", n.Params()) },
-			func(p client.Proof) (err error) { added, err = op.AddSlot(ctx, n, pass, p); return err })
+			func(p client.Proof) (err error) { added, err = op.AddSlot(ctx, n, unlock, pass, p); return err })
 		if err != nil {
 			return err
 		}

@@ -250,7 +250,7 @@ func writeState(pl client.Places, cfg Config, keys auditKeys, vaultPass, operato
 	}
 	var added vault.Added
 	if withCode {
-		if added, err = v.AddSlot(context.Background(), vault.NewSlot{Kind: vault.SlotRecovery, Label: "init"}); err != nil {
+		if added, err = v.AddSlot(context.Background(), vault.NewSlot{Kind: vault.SlotRecovery, Label: "init"}, vault.ByPassphrase(vaultPass)); err != nil {
 			return vault.Code{}, fmt.Errorf("recovery code: %w", err)
 		}
 	}

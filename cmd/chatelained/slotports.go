@@ -57,12 +57,17 @@ func (p operatorPort) CheckSlot(n operatorapi.NewSlot) error {
 }
 
 // AddSlot adds a way in.
-func (p operatorPort) AddSlot(ctx context.Context, n operatorapi.NewSlot, passphrase []byte) (operatorapi.AddedSlot, error) {
+func (p operatorPort) AddSlot(ctx context.Context, n operatorapi.NewSlot, opens operatorapi.Way, unlock, passphrase []byte) (operatorapi.AddedSlot, error) {
 	pass := secret.New(passphrase)
 	defer pass.Wipe()
-	added, err := p.d.vault.AddSlot(ctx, vault.NewSlot{Kind: n.Kind, Label: n.Label, Credential: n.Credential, Passphrase: pass})
+	way, wipe, err := typedWay("/unlock", opens, unlock)
 	if err != nil {
-		return operatorapi.AddedSlot{}, slotRefusal(err)
+		return operatorapi.AddedSlot{}, err
+	}
+	defer wipe()
+	added, err := p.d.vault.AddSlot(ctx, vault.NewSlot{Kind: n.Kind, Label: n.Label, Credential: n.Credential, Passphrase: pass}, way)
+	if err != nil {
+		return operatorapi.AddedSlot{}, wrongSecret("/unlock", err)
 	}
 	defer added.Code.Wipe()
 	out := operatorapi.AddedSlot{Slot: viewSlot(added.Slot)}
@@ -96,7 +101,7 @@ func (p operatorPort) RotateKey(ctx context.Context, keep string, passphrase []b
 	defer pass.Wipe()
 	code, err := p.d.vault.RotateKey(ctx, keep, pass)
 	if err != nil {
-		return "", wrongSecret(err)
+		return "", wrongSecret("/secret", err)
 	}
 	defer code.Wipe()
 	if code.IsZero() {
@@ -159,30 +164,37 @@ func (p operatorPort) LookAtBackup(b []byte) (operatorapi.BackupFacts, error) {
 }
 
 // Import takes identities out of a backup.
-func (p operatorPort) Import(ctx context.Context, b []byte, opens operatorapi.ImportWay, typed []byte, replace bool) (operatorapi.Imported, error) {
-	s := secret.New(typed)
-	defer s.Wipe()
-	way := vault.ByPassphrase(s)
-	if opens == operatorapi.ByRecovery {
-		code, err := vault.ParseRecoveryCode(typed)
-		if err != nil {
-			return operatorapi.Imported{}, fault.Invalid(err, fault.Field{Pointer: "/secret", Reason: err.Error()})
-		}
-		defer code.Wipe()
-		way = vault.ByCode(code)
+func (p operatorPort) Import(ctx context.Context, b []byte, opens operatorapi.Way, typed []byte, replace bool) (operatorapi.Imported, error) {
+	way, wipe, err := typedWay("/secret", opens, typed)
+	if err != nil {
+		return operatorapi.Imported{}, err
 	}
+	defer wipe()
 	r, err := p.d.vault.Import(ctx, b, way, replace)
 	list := func(names []string) []string { return append([]string{}, names...) }
-	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, wrongSecret(err)
+	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, wrongSecret("/secret", err)
 }
 
 // wrongSecret tells a wrong passphrase that came beside a proof from a wrong
 // proof.
-func wrongSecret(err error) error {
-	if errors.Is(err, vault.ErrWrongPassphrase) {
-		return fault.Invalid(err, fault.Field{Pointer: "/secret", Reason: err.Error()})
+func wrongSecret(pointer string, err error) error {
+	if errors.Is(err, vault.ErrWrongPassphrase) || errors.Is(err, vault.ErrWrongCode) {
+		return fault.Invalid(err, fault.Field{Pointer: pointer, Reason: err.Error()})
 	}
 	return slotRefusal(err)
+}
+
+// typedWay is what a person typed to open the vault, or a backup. wipe clears it.
+func typedWay(pointer string, opens operatorapi.Way, typed []byte) (w vault.Way, wipe func(), err error) {
+	if opens == operatorapi.ByRecovery {
+		code, err := vault.ParseRecoveryCode(typed)
+		if err != nil {
+			return vault.Way{}, nil, fault.Invalid(err, fault.Field{Pointer: pointer, Reason: err.Error()})
+		}
+		return vault.ByCode(code), code.Wipe, nil
+	}
+	s := secret.New(typed)
+	return vault.ByPassphrase(s), s.Wipe, nil
 }
 
 // conflict is refused because of how the vault is.

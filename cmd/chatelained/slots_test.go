@@ -174,11 +174,16 @@ func TestOpensWithACredential(t *testing.T) {
 	h.env = []string{"CREDENTIALS_DIRECTORY=" + filepath.Join(h.dir, "cred")}
 	h.open()
 	op := h.operator()
-	n := client.NewSlot{Kind: "credential", Credential: "chatelaine-vault"}
+	n := client.NewSlot{Kind: "credential", Credential: "chatelaine-vault", Opens: "passphrase"}
 	_, p := h.prove(op, client.OpAddSlot, "", n.Params())
-	if _, err := op.AddSlot(h.ctx(), n, nil, p); err != nil {
-		t.Fatal(err)
+	if _, err := op.AddSlot(h.ctx(), n, []byte(operatorPass), nil, p); client.CodeOf(err) != "INVALID_ARGUMENT" {
+		t.Errorf("who only decides adds a way in: %v", err)
 	}
+	testkit.Until(t, "a right passphrase after a wrong one", func() bool {
+		_, p := h.prove(op, client.OpAddSlot, "", n.Params())
+		_, err := op.AddSlot(h.ctx(), n, []byte(vaultPass), nil, p)
+		return err == nil
+	})
 	op.Close()
 	if err := h.stop(); err != nil {
 		t.Error(err)

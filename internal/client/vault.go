@@ -28,12 +28,13 @@ type Slot struct {
 	Detail     string    `json:"detail"`
 }
 
-// NewSlot is a slot that is asked for. Credential is for its kind only.
-type NewSlot struct{ Kind, Label, Credential string }
+// NewSlot is a slot that is asked for. Credential is for its kind only. Opens says
+// what opens the vault already: "passphrase" or "recovery".
+type NewSlot struct{ Kind, Label, Credential, Opens string }
 
 // Params are those of vault.add-slot.
 func (n NewSlot) Params() Params {
-	p := Params{"kind": n.Kind}
+	p := Params{"kind": n.Kind, "opens": n.Opens}
 	if n.Label != "" {
 		p["label"] = n.Label
 	}
@@ -124,9 +125,12 @@ func secretBody(of Params, secret []byte, p Proof) map[string]any {
 	return body
 }
 
-// AddSlot adds a way in; passphrase is for a passphrase slot, else nil.
-func (o *Operator) AddSlot(ctx context.Context, n NewSlot, passphrase []byte, p Proof) (AddedSlot, error) {
-	return askFor[AddedSlot](ctx, o, unlockTimeout, "POST", "/v1/vault/slots", secretBody(n.Params(), passphrase, p))
+// AddSlot adds a way in. unlock is what opens the vault already, as n.Opens says;
+// passphrase is for a passphrase slot, else nil.
+func (o *Operator) AddSlot(ctx context.Context, n NewSlot, unlock, passphrase []byte, p Proof) (AddedSlot, error) {
+	body := secretBody(n.Params(), passphrase, p)
+	body["unlock"] = unlock
+	return askFor[AddedSlot](ctx, o, unlockTimeout, "POST", "/v1/vault/slots", body)
 }
 
 // RemoveSlot takes a way in away.

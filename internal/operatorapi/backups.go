@@ -22,13 +22,13 @@ type BackupFacts struct {
 	Generation uint64
 }
 
-// ImportWay says what opens a backup.
-type ImportWay string
+// Way says what a person opens a vault or a backup with.
+type Way string
 
 // The two ways that a person has.
 const (
-	ByPassphrase ImportWay = "passphrase"
-	ByRecovery   ImportWay = "recovery"
+	ByPassphrase Way = "passphrase"
+	ByRecovery   Way = "recovery"
 )
 
 // Imported says what became of the identities of a backup.
@@ -141,29 +141,26 @@ func (a *API) planImport(_ string, of object) (statement, error) {
 	if b, err := hex.DecodeString(digest); err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != digest {
 		return statement{}, invalid(of.at+"/digest", "must be the SHA-256 of the sealed vault in the backup, in lower-case hexadecimal")
 	}
-	opens, err := of.text("opens", true)
+	opens, err := wayOf(of)
 	if err != nil {
 		return statement{}, err
-	}
-	if way := ImportWay(opens); way != ByPassphrase && way != ByRecovery {
-		return statement{}, invalid(of.at+"/opens", "must be passphrase or recovery")
 	}
 	replace, err := of.flag("replace", false)
 	if err != nil {
 		return statement{}, err
 	}
-	s := statement{of: map[string]any{"digest": digest, "opens": opens}}
+	s := statement{of: map[string]any{"digest": digest, "opens": string(opens)}}
 	already := "kept"
 	if replace {
 		s.of["replace"] = true
 		already = "replaced"
 	}
 	s.covers = fmt.Sprintf("store the identities of the backup with digest %s, each bound as it is there; those that are stored already are %s", digest[:digestShown], already)
-	s.do = func(c *call) (any, error) { return a.doImport(c, digest, ImportWay(opens), replace) }
+	s.do = func(c *call) (any, error) { return a.doImport(c, digest, opens, replace) }
 	return s, nil
 }
 
-func (a *API) doImport(c *call, digest string, opens ImportWay, replace bool) (any, error) {
+func (a *API) doImport(c *call, digest string, opens Way, replace bool) (any, error) {
 	secret, err := c.secret()
 	if err != nil {
 		return nil, err

@@ -203,7 +203,7 @@ func routes() []route {
 
 		{http.MethodGet, "/v1/identities", needsSocket, (*API).identities, nil},
 		{http.MethodPost, "/v1/identities/{name}/check", needsSocket, (*API).checkIdentity, nil},
-		proved(http.MethodPut, "/v1/identities/{name}", widening{operation: opPut, subject: nameParam, aside: memberSecret, plan: (*API).planPut}),
+		proved(http.MethodPut, "/v1/identities/{name}", widening{operation: opPut, subject: nameParam, aside: []string{memberSecret}, plan: (*API).planPut}),
 		proved(http.MethodDelete, "/v1/identities/{name}", widening{operation: opDelete, subject: nameParam, plan: (*API).planDelete}),
 		proved(http.MethodPost, "/v1/identities/{name}/rebind", widening{operation: opRebind, subject: nameParam, plan: (*API).planRebind}),
 

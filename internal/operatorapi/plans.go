@@ -162,15 +162,18 @@ func (a *API) planPut(name string, of object) (statement, error) {
 }
 
 // secret is the member of that name, decoded. The caller clears it.
-func (c *call) secret() ([]byte, error) {
-	text, err := c.text(memberSecret, true)
+func (c *call) secret() ([]byte, error) { return c.bytes(memberSecret) }
+
+// bytes is a member in base64, decoded. The caller clears it.
+func (c *call) bytes(member string) ([]byte, error) {
+	text, err := c.text(member, true)
 	if err != nil {
 		return nil, err
 	}
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
 		clear(b)
-		return nil, invalid("/"+memberSecret, "is not base64")
+		return nil, invalid("/"+member, "is not base64")
 	}
 	return b, nil
 }

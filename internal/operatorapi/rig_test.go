@@ -321,6 +321,9 @@ func (r *rig) perform(operation, subject string, of params, proof any) (any, err
 	if operation == opPut || operation == opRotateKey || operation == opImport || operation == opAddSlot && of["kind"] == kindPassphrase {
 		body["secret"] = base64.StdEncoding.EncodeToString([]byte("a secret of the tests"))
 	}
+	if operation == opAddSlot {
+		body["unlock"] = base64.StdEncoding.EncodeToString([]byte("what opens it"))
+	}
 	return r.api.widen(wideningOf(operation), r.request(subject, body))
 }
 

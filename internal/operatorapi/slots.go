@@ -18,7 +18,8 @@ type Slots interface {
 	UnlockUnattended(ctx context.Context) error
 	Slots() []SlotView
 	CheckSlot(n NewSlot) error
-	AddSlot(ctx context.Context, n NewSlot, passphrase []byte) (AddedSlot, error)
+	// AddSlot needs what opens the vault already, besides the proof.
+	AddSlot(ctx context.Context, n NewSlot, opens Way, unlock, passphrase []byte) (AddedSlot, error)
 	Removable(id string) (SlotView, error)
 	RemoveSlot(ctx context.Context, id string) error
 	PlanRotation(keep string) (Rotation, error)
@@ -26,7 +27,7 @@ type Slots interface {
 	CheckRecipients(recipients []string) error
 	Backup(ctx context.Context, recipients []string) (Backup, error)
 	LookAtBackup(b []byte) (BackupFacts, error)
-	Import(ctx context.Context, b []byte, opens ImportWay, secret []byte, replace bool) (Imported, error)
+	Import(ctx context.Context, b []byte, opens Way, secret []byte, replace bool) (Imported, error)
 }
 
 // SlotView is what may be shown of one way to open the vault.
@@ -72,12 +73,12 @@ func slotRoutes() []route {
 	proved := func(method, path string, w widening) route { return route{method: method, path: path, widens: &w} }
 	return []route{
 		{http.MethodGet, "/v1/vault/slots", needsSocket, (*API).slots, nil},
-		proved(http.MethodPost, "/v1/vault/slots", widening{operation: opAddSlot, aside: memberSecret, plan: (*API).planAddSlot}),
+		proved(http.MethodPost, "/v1/vault/slots", widening{operation: opAddSlot, aside: []string{memberSecret, memberUnlock}, plan: (*API).planAddSlot}),
 		proved(http.MethodDelete, "/v1/vault/slots/{id}", widening{operation: opRemoveSlot, subject: idParam, plan: (*API).planRemoveSlot}),
-		proved(http.MethodPost, "/v1/vault/rotate", widening{operation: opRotateKey, aside: memberSecret, plan: (*API).planRotate}),
+		proved(http.MethodPost, "/v1/vault/rotate", widening{operation: opRotateKey, aside: []string{memberSecret}, plan: (*API).planRotate}),
 		proved(http.MethodPost, "/v1/vault/backup", widening{operation: opBackup, plan: (*API).planBackup}),
 		{http.MethodPost, "/v1/vault/import/parts", needsSocket, (*API).importPart, nil},
-		proved(http.MethodPost, "/v1/vault/import", widening{operation: opImport, aside: memberSecret, plan: (*API).planImport}),
+		proved(http.MethodPost, "/v1/vault/import", widening{operation: opImport, aside: []string{memberSecret}, plan: (*API).planImport}),
 	}
 }
 
@@ -101,7 +102,7 @@ func (a *API) slotsFact() approvals.Part {
 
 // planAddSlot lets somebody or something else open the vault.
 func (a *API) planAddSlot(_ string, of object) (statement, error) {
-	if err := of.only("kind", "label", "credential"); err != nil {
+	if err := of.only("kind", "label", "credential", "opens"); err != nil {
 		return statement{}, err
 	}
 	n, given := NewSlot{}, map[string]any{}
@@ -114,6 +115,11 @@ func (a *API) planAddSlot(_ string, of object) (statement, error) {
 			given[name] = text
 		}
 	}
+	opens, err := wayOf(of)
+	if err != nil {
+		return statement{}, err
+	}
+	given["opens"] = string(opens)
 	if err := a.vault.CheckSlot(n); err != nil {
 		return statement{}, err
 	}
@@ -125,12 +131,32 @@ func (a *API) planAddSlot(_ string, of object) (statement, error) {
 				return nil, err
 			}
 			defer clear(pass)
+			unlock, err := c.bytes(memberUnlock)
+			if err != nil {
+				return nil, err
+			}
+			defer clear(unlock)
 			if err := a.g.Record(c.r.Context(), opAddSlot, n.Kind, c.by, map[string]any{"label": n.Label, "credential": n.Credential}); err != nil {
 				return nil, err
 			}
-			return a.vault.AddSlot(c.r.Context(), n, pass)
+			return a.vault.AddSlot(c.r.Context(), n, opens, unlock, pass)
 		},
 	}, nil
+}
+
+// memberUnlock is what opens the vault already, for who adds another way.
+const memberUnlock = "unlock"
+
+// wayOf reads the member opens.
+func wayOf(of object) (Way, error) {
+	text, err := of.text("opens", true)
+	if err != nil {
+		return "", err
+	}
+	if way := Way(text); way == ByPassphrase || way == ByRecovery {
+		return way, nil
+	}
+	return "", invalid(of.at+"/opens", "must be passphrase or recovery")
 }
 
 // Kinds of slot, as the vault names them.

@@ -26,7 +26,7 @@ func slotOperations(r *rig) []tried {
 	digest := hex.EncodeToString(sum[:])
 	r.conn.hold([]byte(backup), true)
 	return []tried{
-		{operation: opAddSlot, of: params{"kind": kindPassphrase, "label": "Jane"}, other: params{"kind": kindKeychain}, change: more, says: "the slots of the vault",
+		{operation: opAddSlot, of: params{"kind": kindPassphrase, "label": "Jane", "opens": "passphrase"}, other: params{"kind": kindKeychain, "opens": "passphrase"}, change: more, says: "the slots of the vault",
 			covers: "let another passphrase (Jane) open the vault"},
 		{operation: opRemoveSlot, subject: slotOne, elsewhere: slotTwo, change: more, says: "the slots of the vault",
 			covers: "remove the passphrase slot 11111111 (Jane): it opens the vault no more"},
@@ -47,7 +47,7 @@ func TestSlotBodies(t *testing.T) {
 		operation string
 		of        params
 	}{
-		"no kind": {opAddSlot, params{}}, "kind is a number": {opAddSlot, params{"kind": 1}}, "another member": {opAddSlot, params{"kind": "keychain", "x": 1}},
+		"no kind": {opAddSlot, params{"opens": "passphrase"}}, "no way": {opAddSlot, params{"kind": "keychain"}}, "kind is a number": {opAddSlot, params{"kind": 1, "opens": "recovery"}}, "another member": {opAddSlot, params{"kind": "keychain", "opens": "recovery", "x": 1}},
 		"slot is a list": {opRotateKey, params{"slot": []any{}}}, "no recipients": {opBackup, params{}}, "empty recipients": {opBackup, params{"recipients": []any{}}},
 		"a recipient is a number": {opBackup, params{"recipients": []any{1}}}, "seventeen recipients": {opBackup, params{"recipients": make([]any, maxRecipients+1)}},
 		"no digest": {opImport, params{"opens": "passphrase"}}, "short digest": {opImport, params{"digest": "00", "opens": "passphrase"}},
@@ -58,8 +58,8 @@ func TestSlotBodies(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	of := params{"kind": kindKeychain}
-	body := params{"kind": kindKeychain, "secret": "QUJD", "proof": r.proved(opAddSlot, "", of)}
+	of := params{"kind": kindKeychain, "opens": "recovery"}
+	body := params{"kind": kindKeychain, "opens": "recovery", "unlock": "QUJD", "secret": "QUJD", "proof": r.proved(opAddSlot, "", of)}
 	if _, err := r.api.widen(wideningOf(opAddSlot), r.request("", body)); err == nil || translate(err).status != http.StatusBadRequest || len(r.vault.secrets) != 0 {
 		t.Errorf("a passphrase for a keychain slot: %v", err)
 	}
@@ -134,10 +134,10 @@ func (s *slotTable) UnlockUnattended(context.Context) error {
 func (s *slotTable) Slots() []SlotView         { return s.slots }
 func (s *slotTable) CheckSlot(n NewSlot) error { return nil }
 
-func (s *slotTable) AddSlot(_ context.Context, n NewSlot, pass []byte) (AddedSlot, error) {
+func (s *slotTable) AddSlot(_ context.Context, n NewSlot, _ Way, unlock, pass []byte) (AddedSlot, error) {
 	v := SlotView{ID: "00000000000000000000000000000099", Kind: n.Kind, Label: n.Label}
 	s.slots = append(s.slots, v)
-	s.secrets = append(s.secrets, "slot "+string(pass))
+	s.secrets = append(s.secrets, "slot "+string(unlock)+" "+string(pass))
 	return AddedSlot{Slot: v}, nil
 }
 
@@ -165,7 +165,7 @@ func (s *slotTable) Backup(_ context.Context, r []string) (Backup, error) {
 	return Backup{File: []byte("sealed"), Generation: 3}, nil
 }
 func (s *slotTable) LookAtBackup([]byte) (BackupFacts, error) { return BackupFacts{Vault: "v"}, nil }
-func (s *slotTable) Import(_ context.Context, b []byte, w ImportWay, secret []byte, _ bool) (Imported, error) {
+func (s *slotTable) Import(_ context.Context, b []byte, w Way, secret []byte, _ bool) (Imported, error) {
 	s.imported = b
 	s.secrets = append(s.secrets, string(w)+" "+string(secret))
 	return Imported{Added: []string{"a"}}, nil

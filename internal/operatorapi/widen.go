@@ -14,7 +14,7 @@ import (
 type widening struct {
 	operation string
 	subject   func(*call) string // nil: the operation has none
-	aside     string             // a member of the body that the challenge does not cover
+	aside     []string           // members of the body that the challenge does not cover
 	// plan says what the operation would do now, for these parameters. It changes
 	// nothing. It runs once for the challenge and once more for the operation.
 	plan func(a *API, subject string, of object) (statement, error)
@@ -85,7 +85,7 @@ func (a *API) widen(w *widening, c *call) (any, error) {
 	if w.subject != nil {
 		subject = w.subject(c)
 	}
-	s, err := w.plan(a, subject, c.body.without(memberProof, w.aside))
+	s, err := w.plan(a, subject, c.body.without(append([]string{memberProof}, w.aside...)...))
 	if err != nil {
 		return nil, err
 	}

@@ -71,20 +71,29 @@ func LookAtBackup(b []byte) (BackupFacts, error) {
 	return f, nil
 }
 
-// Way is how a file is opened that is not the vault in use: by a passphrase or
-// by a recovery code.
+// Way is how a person opens a file, or shows that they could: by a passphrase or
+// by a recovery code. The zero value opens nothing.
 type Way struct {
-	by opener
+	by   opener
+	code bool
+}
+
+// guesses are counted apart for each way; wrong is the error that counts.
+func (v *Vault) guesses(w Way) (l *limiter, wrong error) {
+	if w.code {
+		return &v.codes, ErrWrongCode
+	}
+	return &v.unlocks, ErrWrongPassphrase
 }
 
 // ByPassphrase opens a file with one of its passphrases.
 func ByPassphrase(pass secret.Secret) Way {
-	return Way{func(h header) (secret.Secret, error) { return h.unwrap(pass) }}
+	return Way{by: func(h header) (secret.Secret, error) { return h.unwrap(pass) }}
 }
 
 // ByCode opens a file with its recovery code, as ParseRecoveryCode returns it.
 func ByCode(code secret.Secret) Way {
-	return Way{func(h header) (secret.Secret, error) { return h.unwrapCode(code) }}
+	return Way{by: func(h header) (secret.Secret, error) { return h.unwrapCode(code) }, code: true}
 }
 
 // Imported says what became of the identities of a backup, by name.

@@ -53,7 +53,7 @@ func init() {
 			return err
 		}
 		for {
-			a, err := v.AddSlot(ctx, NewSlot{Kind: SlotRecovery})
+			a, err := v.AddSlot(ctx, NewSlot{Kind: SlotRecovery}, ByPassphrase(sec(goodPass)))
 			if err == nil {
 				err = v.RemoveSlot(ctx, a.Slot.ID)
 			}

@@ -68,7 +68,10 @@ func TestNoOrphanOutlivesTheNextUnlock(t *testing.T) {
 		func(v *Vault) error { _, err := v.Put(t.Context(), "new", bearer(), sec(planted), false); return err },
 		func(v *Vault) error { b := bearer(); b.Host = "other.example"; return v.Rebind(t.Context(), "a", b) },
 		func(v *Vault) error { return v.Delete(t.Context(), "a") },
-		func(v *Vault) error { _, err := v.AddSlot(t.Context(), NewSlot{Kind: SlotKeychain}); return err },
+		func(v *Vault) error {
+			_, err := v.AddSlot(t.Context(), NewSlot{Kind: SlotKeychain}, ByPassphrase(sec(goodPass)))
+			return err
+		},
 		func(v *Vault) error { return v.RemoveSlot(t.Context(), v.Slots()[1].ID) },
 		func(v *Vault) error { _, err := v.RotateKey(t.Context(), "", sec(goodPass)); return err },
 	} {

@@ -125,25 +125,35 @@ func (n NewSlot) Check() error {
 	return fmt.Errorf("%w: its kind must be %s, %s, %s or %s", ErrBadSlot, SlotPassphrase, SlotRecovery, SlotCredential, SlotKeychain)
 }
 
-// AddSlot adds a way to open the vault. It answers ErrBadSlot,
-// ErrBadPassphrase, ErrSamePassphrase, ErrUnattended where the credential or
-// keychain cannot be read, ErrTooLarge or VAULT_LOCKED.
-func (v *Vault) AddSlot(ctx context.Context, n NewSlot) (Added, error) {
+// AddSlot adds a way to open the vault. Only who can open it already may: the
+// operator's proof is for decisions, and who learns it must not be able to
+// unlock. It answers ErrBadSlot, ErrWrongPassphrase or ErrWrongCode, *ProofError
+// when it comes too soon after wrong ones, ErrBadPassphrase, ErrSamePassphrase,
+// ErrUnattended where the credential or keychain cannot be read, ErrTooLarge or
+// VAULT_LOCKED.
+func (v *Vault) AddSlot(ctx context.Context, n NewSlot, w Way) (Added, error) {
 	if err := n.Check(); err != nil {
 		return Added{}, err
 	}
 	out := Added{}
 	var id [idBytes]byte
-	_, err := v.saveTwice(ctx, func(_ opened, d *draft) error {
-		s, code, err := v.makeSlot(ctx, d.opened, n)
-		if err != nil {
-			return err
-		}
-		id, out.Code = s.id, code
-		d.head = d.head.with(s)
-		d.contents.states[factSlot+s.hex()] = encodeLabel(time.Now(), n.Label)
-		return nil
-	})
+	l, wrong := v.guesses(w)
+	err := l.try(func() error {
+		_, err := v.saveTwice(ctx, func(old opened, d *draft) error {
+			if err := w.opens(old.head); err != nil {
+				return err
+			}
+			s, code, err := v.makeSlot(ctx, d.opened, n)
+			if err != nil {
+				return err
+			}
+			id, out.Code = s.id, code
+			d.head = d.head.with(s)
+			d.contents.states[factSlot+s.hex()] = encodeLabel(time.Now(), n.Label)
+			return nil
+		})
+		return err
+	}, wrong)
 	v.settle(ctx)
 	if err != nil {
 		out.Code.Wipe()
@@ -155,6 +165,16 @@ func (v *Vault) AddSlot(ctx context.Context, n NewSlot) (Added, error) {
 		}
 	}
 	return out, nil
+}
+
+// opens says whether somebody could open the vault in this way.
+func (w Way) opens(h header) error {
+	if w.by == nil {
+		return ErrWrongPassphrase
+	}
+	key, err := w.by(h)
+	key.Wipe()
+	return err
 }
 
 // makeSlot wraps the draft's data key in a new way; v.write is held.

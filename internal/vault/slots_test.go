@@ -25,7 +25,7 @@ func withWays(t testing.TB) (Options, *memory) {
 
 func add(t testing.TB, v *Vault, n NewSlot) Added {
 	t.Helper()
-	a, err := v.AddSlot(t.Context(), n)
+	a, err := v.AddSlot(t.Context(), n, ByPassphrase(sec(goodPass)))
 	if err != nil {
 		t.Fatalf("%s: %v", n.Kind, err)
 	}
@@ -209,28 +209,51 @@ func TestSlotsThatCannotBeMade(t *testing.T) {
 		"credential elsewhere": {NewSlot{Kind: SlotCredential, Credential: "../../etc/passwd"}, ErrBadSlot},
 		"credential missing":   {NewSlot{Kind: SlotCredential, Credential: "other"}, ErrUnattended},
 	} {
-		_, err := v.AddSlot(t.Context(), c.n)
+		_, err := v.AddSlot(t.Context(), c.n, ByPassphrase(sec(goodPass)))
 		if wantErr(t, err, c.want); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
 	o.SlotKeychain.(*memory).setFail(ErrKeychainUnavailable)
-	_, err := v.AddSlot(t.Context(), NewSlot{Kind: SlotKeychain})
+	_, err := v.AddSlot(t.Context(), NewSlot{Kind: SlotKeychain}, ByPassphrase(sec(goodPass)))
 	wantErr(t, err, ErrKeychainUnavailable)
 	if !bytes.Equal(before, read(t, path)) {
 		t.Error("a refused slot changed the vault")
 	}
 	v.o.SlotKeychain = nil
-	_, err = v.AddSlot(t.Context(), NewSlot{Kind: SlotKeychain})
+	_, err = v.AddSlot(t.Context(), NewSlot{Kind: SlotKeychain}, ByPassphrase(sec(goodPass)))
 	wantErr(t, err, ErrBadSlot)
 	for range maxSlots - len(v.head.slots) {
 		add(t, v, NewSlot{Kind: SlotRecovery})
 	}
-	_, err = v.AddSlot(t.Context(), NewSlot{Kind: SlotRecovery})
+	_, err = v.AddSlot(t.Context(), NewSlot{Kind: SlotRecovery}, ByPassphrase(sec(goodPass)))
 	wantErr(t, err, ErrTooLarge)
 	v.Lock("test")
-	_, err = v.AddSlot(t.Context(), NewSlot{Kind: SlotRecovery})
+	_, err = v.AddSlot(t.Context(), NewSlot{Kind: SlotRecovery}, ByPassphrase(sec(goodPass)))
 	wantCode(t, err, "VAULT_LOCKED")
+}
+
+// TestOnlyWhoCanOpenAddsAWayIn: an open vault and the operator's proof are not
+// enough to make a key of one's own.
+func TestOnlyWhoCanOpenAddsAWayIn(t *testing.T) {
+	o, path, code := every(t)
+	v := reopen(t, path, o)
+	n := NewSlot{Kind: SlotRecovery}
+	for _, w := range []Way{{}, ByPassphrase(sec("operator's own"))} {
+		_, err := v.AddSlot(t.Context(), n, w)
+		wantErr(t, err, ErrWrongPassphrase)
+		v.unlocks = limiter{}
+	}
+	_, err := v.AddSlot(t.Context(), n, ByCode(newCode()))
+	wantErr(t, err, ErrWrongCode)
+	var soon *ProofError
+	if _, err = v.AddSlot(t.Context(), n, ByCode(code)); !errors.As(err, &soon) {
+		t.Errorf("guessing is not slowed down: %v", err)
+	}
+	v.codes = limiter{}
+	if _, err = v.AddSlot(t.Context(), n, ByCode(code)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestARemovedSlotOpensNothing(t *testing.T) {

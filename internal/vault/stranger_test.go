@@ -237,7 +237,7 @@ func TestAStrangerOpensTheVault(t *testing.T) {
 	}
 	code := ""
 	for _, n := range []vault.NewSlot{{Kind: vault.SlotRecovery, Label: "safe"}, {Kind: vault.SlotCredential, Credential: "chatelaine-vault"}, {Kind: vault.SlotKeychain}} {
-		added, err := v.AddSlot(t.Context(), n)
+		added, err := v.AddSlot(t.Context(), n, vault.ByPassphrase(secret.New([]byte(pass))))
 		if err != nil {
 			t.Fatal(err)
 		}
