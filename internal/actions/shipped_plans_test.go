@@ -117,7 +117,7 @@ func comesBack(t *testing.T, set *Set, name string, p Plan) {
 	if again.Digest() != p.Digest() || !bytes.Equal(again.Canonical(), p.Canonical()) {
 		t.Errorf("%s: another plan came back", name)
 	}
-	v, err := validate.Parse(p.Canonical(), thawLimits())
+	v, err := validate.Parse(p.Canonical(), KeptLimits())
 	if err != nil || !bytes.Equal(validate.Canonical(v), p.Canonical()) {
 		t.Errorf("%s: the canonical form does not parse to itself: %v", name, err)
 	}

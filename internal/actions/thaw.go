@@ -9,11 +9,12 @@ import (
 	"chatelaine/internal/validate"
 )
 
-// thawLimits fit every plan that Freeze can make: the request's body and the
+// KeptLimits fit every plan that Freeze can make, and every object of values that
+// an answer gave: what a call keeps over a restart. The request's body and the
 // captured values of every lookup's answer stand in it, each with texts in which
 // one byte may need six, and those of a lookup lie deeper than in its answer.
 // The bytes are our own.
-func thawLimits() validate.Limits {
+func KeptLimits() validate.Limits {
 	const parts, deeper = 2 * (maxLookups + 1), 8
 	l := validate.AnswerLimits()
 	l.Bytes, l.StringBytes = 6*parts*maxBody, 6*maxBody
@@ -27,7 +28,7 @@ var errNoPlan = errors.New("these are not the bytes of a plan")
 // input, identity facts and looked-up values. PLAN_STALE says that the set s
 // would make another plan of them; INTERNAL that the bytes are no plan.
 func Thaw(s *Set, canonical []byte) (Plan, error) {
-	v, err := validate.Parse(canonical, thawLimits())
+	v, err := validate.Parse(canonical, KeptLimits())
 	doc, ok := v.(map[string]any)
 	if err != nil || !ok || s == nil {
 		return Plan{}, fault.New(fault.Internal, errNoPlan)

@@ -30,7 +30,14 @@ func (g *Gateway) attempt(ctx context.Context, t turn) (judged, error) {
 	j.status = j.standing()
 	j.recorded = g.log.Append(j.event, g.outcomeEvent(j, j.fault, j.status))
 	g.noteAttempt(j)
-	return j, nil
+	return j.light(), nil
+}
+
+// light lets go of the raw answer, which is on its way into the record: a call that
+// polls is held for up to a day, and there may be many.
+func (j judged) light() judged {
+	j.exchange.Body, j.event.Body = nil, nil
+	return j
 }
 
 // attemptRequest is one attempt of the request.

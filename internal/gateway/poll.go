@@ -148,7 +148,7 @@ func canonicalOf(captured map[string]any) []byte {
 
 // capturedIn reads them again.
 func capturedIn(b []byte) (map[string]any, error) {
-	v, err := validate.Parse(b, validate.AnswerLimits())
+	v, err := validate.Parse(b, actions.KeptLimits())
 	if err != nil {
 		return nil, fault.New(fault.Internal, err)
 	}

@@ -59,6 +59,7 @@ func (g *Gateway) takeUp(x ledger.Left) bool {
 	}
 	g.recordLeft(x, fault.InProgress, word)
 	s.doubted = s.call.Doubted()
+	s.lost = s.lost || s.doubted // which of its attempts was lost is not on the disk
 	s.live = newLive(s.call, s.session)
 	s.live.intended(x.IntentSeq)
 	g.lives.add(s.live)

@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/validate"
+)
+
+// An attempt whose answer was lost is remembered over a restart in the poll of a
+// later one: a reconcile that says no is asked a second time.
+func TestALostAttemptOutlivesARestartInThePoll(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(true, false)+"idempotency: {header: Idempotency-Key}\nretry: {attempts: 2, within: 30s, codes: [OUTCOME_UNKNOWN]}\n")
+		s := said{head: headIs, post: append([]reply{lostIt}, taken...), run: []reply{waits}, job: []reply{noSuch, started}}
+		r.remote.answer(s.script())
+		r.want(r.call("start_job", "twice-0001", jobInput), "IN_PROGRESS")
+		time.Sleep(12 * time.Second)
+		r.crash()
+		synctest.Wait()
+		time.Sleep(3 * time.Minute)
+		r.want(r.look("twice-0001", 0), "OK")
+		sent := strings.Join(r.remote.requests(), " ")
+		if strings.Count(sent, "POST") != 2 || strings.Count(sent, "GET /jobs/build") != 2 {
+			t.Errorf("sent %s", sent)
+		}
+	})
+}
+
+// What the request's answer gave is read again, also where it was all of the
+// largest answer, several times.
+func TestCapturedValuesOfTheLargestAnswerAreReadAgain(t *testing.T) {
+	limits := validate.AnswerLimits()
+	deep := any("end")
+	for range limits.Depth - 2 {
+		deep = []any{deep}
+	}
+	wide := make([]any, limits.Nodes-2*limits.Depth)
+	for i := range wide {
+		wide[i] = json.Number("1")
+	}
+	body := []any{deep, wide}
+	if _, err := validate.Parse(validate.Canonical(body), limits); err != nil {
+		t.Fatal(err)
+	}
+	captured := map[string]any{"a": body, "b": body, "c": strings.Repeat("x", limits.StringBytes-2)}
+	again, err := capturedIn(canonicalOf(captured))
+	if err != nil || !validate.Equal(again, captured) {
+		t.Error(err)
+	}
+}
+
+// A call that polls does not hold the bytes of its newest answer.
+func TestAHeldCallLetsGoOfTheRawAnswer(t *testing.T) {
+	var j judged
+	j.exchange = executor.Exchange{Status: 200, Body: []byte("{}"), Wrote: true}
+	j.event = auditlog.Event{EventID: "evt_1", Body: []byte("{}")}
+	if l := j.light(); l.exchange.Body != nil || l.event.Body != nil || l.exchange.Status != 200 || !l.exchange.Wrote || l.event.EventID != "evt_1" {
+		t.Errorf("%+v", l.exchange)
+	}
+}
