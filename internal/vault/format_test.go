@@ -186,6 +186,8 @@ func TestASlotCannotBeAddedRemovedOrChangedByHand(t *testing.T) {
 func FuzzDecodeFile(f *testing.F) {
 	_, good := full(f)
 	f.Add(good)
+	_, path, _ := every(f)
+	f.Add(read(f, path))
 	f.Add(good[:100])
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, b []byte) {
