@@ -183,7 +183,7 @@ func recordingOf(events []auditlog.Event, action string) (contracttest.Recording
 	case !sent:
 		return rec, refused("nothing was sent in this call, so there is no answer to make a fixture of")
 	case len(rec.Answers) == 0:
-		return rec, refused("this call was sent and no answer came, so there is none to make a fixture of",
+		return rec, refused("the record holds no answer of this call, so there is none to make a fixture of",
 			"what a lost answer does is shown by a fixture with answers: [{close: before_answer}]")
 	}
 	return rec, nil

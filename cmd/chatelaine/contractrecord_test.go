@@ -54,7 +54,9 @@ func cmdAnswered(ts *testscript.TestScript, _ bool, args []string) {
 	// The second reviewer is called by an address, which the contract does not
 	// take.
 	events := append(reviewEvents("act_review01", "annlee"), reviewEvents("act_review02", "ann.lee@corp.test")...)
-	for _, e := range append(events, denied) {
+	// The daemon was killed before the answer.
+	killed := auditlog.Event{EventID: "evt_killed", Type: "intent", CallID: "act_killed01", Action: "review_status", Target: "review", Detail: map[string]any{"step": "request", "attempt": 1}}
+	for _, e := range append(events, denied, killed) {
 		_, err := l.Append(e).Wait(context.Background())
 		ts.Check(err)
 	}

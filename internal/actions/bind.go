@@ -85,6 +85,9 @@ func (d *draft) fillList(st *site, doc map[string]any) {
 		return
 	}
 	l := st.lists[r.list]
+	if root := st.f.Root(); l == nil && (root == nil || root.Kind != strictyaml.Mapping) {
+		return // there is no site file to have one: told already
+	}
 	if l == nil {
 		d.bad(d.root.Get("route").Get("list").Pos, "list-unknown", strictyaml.DidYouMean(r.list, slices.Sorted(maps.Keys(st.lists))), "the site file has no list %q", r.list)
 		return

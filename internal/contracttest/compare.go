@@ -159,11 +159,18 @@ func orNone(s string) string {
 	return s
 }
 
+func beyondLast(n int) string {
+	if n == 1 {
+		return "1 request beyond the last answer"
+	}
+	return fmt.Sprintf("%d requests beyond the last answer", n)
+}
+
 // script holds the number of requests to the number of answers, and every
 // connection to the target's own address.
 func (c *comparison) script() {
 	if c.g.extra > 0 {
-		c.differ("answers", "one for each request", fmt.Sprintf("%d requests beyond the last answer", c.g.extra))
+		c.differ("answers", "one for each request", beyondLast(c.g.extra))
 	}
 	for _, s := range c.g.strays {
 		c.differ("answers", "each for the step that is sent", s)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Answers are what a person says about an action that no description describes.
@@ -36,6 +37,8 @@ func FromAnswers(a Answers) (*Outline, []string) {
 		}
 		o.place(x)
 	}
+	wrong = append(wrong, tooLong("summary", a.Summary, maxSummary)...)
+	wrong = append(wrong, tooLong("owner", a.Owner, maxOwner)...)
 	o.Path = o.putInPath(a.Path)
 	o.placeInputs()
 	wrong = append(wrong, o.answered()...)
@@ -43,6 +46,20 @@ func FromAnswers(a Answers) (*Outline, []string) {
 		return nil, wrong
 	}
 	return o, nil
+}
+
+// The texts that a contract takes. A description's are cut there; what a person
+// wrote is not cut without a word.
+const (
+	maxSummary = 200
+	maxOwner   = 100
+)
+
+func tooLong(what, text string, most int) []string {
+	if n := utf8.RuneCountInString(text); n > most {
+		return []string{fmt.Sprintf("the %s has %d characters, and a contract takes %d", what, n, most)}
+	}
+	return nil
 }
 
 // Complete fills what was not given, each as a decision, and says everything that
@@ -151,12 +168,12 @@ func (o *Outline) standard() {
 		o.Summary = strings.ToUpper(words[:1]) + words[1:] + "."
 		o.Decide("summary: say in one sentence what an agent gets done; it is made of the action's name")
 	}
-	o.Summary = oneLine(o.Summary, 200)
+	o.Summary = oneLine(o.Summary, maxSummary)
 	if o.Owner == "" {
 		o.Owner = "nobody yet"
 		o.Decide("owner: name who answers for this contract")
 	}
-	o.Owner = oneLine(o.Owner, 100)
+	o.Owner = oneLine(o.Owner, maxOwner)
 	if o.URL == "" {
 		o.URL = "https://" + hostOf(o.Service) + ".example"
 		o.Decide("target: %s stands for the service's address; the operator writes the real one into targets.yaml", o.URL)
