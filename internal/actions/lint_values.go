@@ -8,8 +8,8 @@ import (
 	"chatelaine/internal/actions/strictyaml"
 )
 
-// freePaths wants something in front of the first input of a path that the
-// agent did not say.
+// freePaths wants something in front of the first input, or the first captured
+// value, of a path that neither the agent nor an answer said.
 func (l *linter) freePaths() {
 	view := schemaView{root: l.c.inputDoc}
 	for _, st := range l.c.allSteps() {
@@ -17,16 +17,45 @@ func (l *linter) freePaths() {
 			continue
 		}
 		for _, p := range st.path.segments[0] {
-			rest, input := strings.CutPrefix(p.path, "input.")
-			if !input || slices.Contains(l.c.route.by, rest) {
+			root, rest, _ := strings.Cut(p.path, ".")
+			who := "an answer"
+			switch {
+			case root == "" || root == "target" || root == "call":
 				continue
+			case root != "input" && l.c.capturesOwn(root, rest):
+				continue
+			case root == "input":
+				s, _, _ := view.property(view.root, rest)
+				if s["enum"] != nil || s["const"] != nil || slices.Contains(l.c.route.by, rest) {
+					continue
+				}
+				who = "the agent"
 			}
-			if s, _, _ := view.property(view.root, rest); s["enum"] == nil && s["const"] == nil {
-				l.say("path-free", st.path.pos, "begin the path with a folder of the author's or a constant of the target",
-					"the first segment of the path is %s, so the agent chooses the endpoint", p.path)
+			l.say("path-free", st.path.pos, "begin the path with a folder of the author's or a constant of the target",
+				"the first segment of the path is %s, so %s chooses the endpoint", p.path, who)
+		}
+	}
+}
+
+// capturesOwn says whether a captured value is one of the author's own texts,
+// whichever row captured it.
+func (c *Contract) capturesOwn(step, path string) bool {
+	name, inner, dotted := strings.Cut(path, ".")
+	for _, st := range c.allSteps() {
+		if st.name != step {
+			continue
+		}
+		for _, shapes := range st.captures {
+			s, has := shapes[name]
+			if has && dotted {
+				s, _, _ = plainView(s).property(s, inner)
+			}
+			if _, closed := closedSet(flatShape(s)); has && !closed {
+				return false
 			}
 		}
 	}
+	return true
 }
 
 var (

@@ -141,3 +141,27 @@ func TestTookEffectOfAnotherThing(t *testing.T) {
 		c.holds(t, name)
 	}
 }
+
+// A path whose first segment an answer chooses is remarked on like an input's.
+func TestPathsThatAnAnswerChooses(t *testing.T) {
+	for shape, want := range map[string]bool{
+		"{type: string, pattern: '^[a-z]{1,9}$', maxLength: 9}": true,
+		"{type: integer, minimum: 1, maximum: 9}":               true,
+		"{type: string, enum: [jobs, runs]}":                    false,
+	} {
+		for path, free := range map[string]bool{"/{one.id}": want, "/v1/{one.id}": false} {
+			c := smuggled{
+				lookup:  "lookups:\n  one:\n    method: GET\n    path: /v1/find\n    outcomes:\n      - status: 200\n        expect: {type: object, additionalProperties: false, required: [id], properties: {id: " + shape + "}}\n        capture: {id: /id}\n",
+				request: "  path: " + path,
+			}
+			set, ps := LoadSet(write(t, stepsSite, c.text()))
+			if len(ps) > 0 {
+				t.Fatal(ps)
+			}
+			got := slices.ContainsFunc(Lint(set.Contracts()[0], set), func(f Finding) bool { return f.Rule == "path-free" })
+			if got != free {
+				t.Errorf("%s of %s: remarked on: %v", path, shape, got)
+			}
+		}
+	}
+}
