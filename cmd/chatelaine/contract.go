@@ -24,7 +24,7 @@ type contractFiles struct{ contracts, site string }
 
 func (f *contractFiles) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.contracts, "contracts", "", "folder of contract folders (default contracts/ in the configuration folder)")
-	cmd.Flags().StringVar(&f.site, "site", "", "the site file (default targets.yaml beside the contract folders, else in the configuration folder)")
+	cmd.Flags().StringVar(&f.site, "site", "", "the site file (default targets.yaml in the folder that --contracts names, else in the configuration folder)")
 }
 
 // find fills what was not given and says which of them is not there.
