@@ -9,6 +9,7 @@ import (
 
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/executor"
+	"chatelaine/internal/ledger"
 	"chatelaine/internal/validate"
 )
 
@@ -63,4 +64,18 @@ func TestAHeldCallLetsGoOfTheRawAnswer(t *testing.T) {
 	if l := j.light(); l.exchange.Body != nil || l.event.Body != nil || l.exchange.Status != 200 || !l.exchange.Wrote || l.event.EventID != "evt_1" {
 		t.Errorf("%+v", l.exchange)
 	}
+}
+
+// A call that a person resolved while an unlock looked at it does not keep the vault
+// from opening, nor the other calls from being taken up.
+func TestACallResolvedMeanwhileStopsNoUnlock(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(true, false))
+		if err := r.g.takeUpAll([]ledger.Left{{}, {}}); err != nil {
+			t.Error(err)
+		}
+		if got := r.events("reconcile"); len(got) > 0 {
+			t.Errorf("the record tells of %d calls", len(got))
+		}
+	})
 }

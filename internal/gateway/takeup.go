@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"errors"
+
 	"chatelaine/internal/actions"
 	"chatelaine/internal/executor"
 	"chatelaine/internal/fault"
@@ -18,12 +20,19 @@ func (g *Gateway) TakeUp() error {
 	if err != nil {
 		return err
 	}
+	return g.takeUpAll(left)
+}
+
+func (g *Gateway) takeUpAll(left []ledger.Left) error {
 	lost := 0
 	for _, x := range left {
 		if g.takeUp(x) {
 			continue
 		}
-		if err := g.ledger.GiveUp(x); err != nil {
+		switch err := g.ledger.GiveUp(x); {
+		case errors.Is(err, ledger.ErrTransition):
+			continue // a person has resolved it meanwhile
+		case err != nil:
 			return err
 		}
 		g.recordLeft(x, fault.OutcomeUnknown, "armed before a stop, no outcome recorded; not sent again")
