@@ -111,6 +111,12 @@ func failedSave(path string, v *Vault, want error) error {
 	if !errors.Is(err, want) {
 		return fmt.Errorf("got %v, want %w", err, want)
 	}
+	if _, err = v.AddSlot(ctx, NewSlot{Kind: SlotRecovery}, ByPassphrase(sec(goodPass))); !errors.Is(err, want) {
+		return fmt.Errorf("a new slot: got %v, want %w", err, want)
+	}
+	if _, err = v.RotateKey(ctx, "", sec(goodPass)); !errors.Is(err, want) {
+		return fmt.Errorf("a new data key: got %v, want %w", err, want)
+	}
 	after, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(before, after) {
 		return fmt.Errorf("the file changed: %w", err)

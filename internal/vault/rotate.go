@@ -111,7 +111,9 @@ func (v *Vault) rotateLocked(ctx context.Context, keep string, pass secret.Secre
 		return v.resealItems(ctx, old, d)
 	})
 	if err == nil {
-		_, err = v.commitLocked(context.WithoutCancel(ctx), func(opened, *draft) error { return nil })
+		// The generation before it follows. Where that fails it does so with the
+		// next save; the new code must reach its owner all the same.
+		_, _ = v.commitLocked(context.WithoutCancel(ctx), func(opened, *draft) error { return nil })
 	}
 	v.dropUnused(fresh, before, used)
 	return code, err

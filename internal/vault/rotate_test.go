@@ -1,7 +1,9 @@
 package vault
 
 import (
+	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +120,61 @@ func TestRotation(t *testing.T) {
 	check(w)
 	if _, err := openBytes(stolen, ByPassphrase(sec(second)).by); err != nil {
 		t.Error("a copy from before opens with what it had, and the page says so:", err)
+	}
+}
+
+// spoiling is a counter that puts something in the way of the generation before,
+// between the two saves of one change.
+type spoiling struct {
+	*memory
+	path string
+}
+
+func (s spoiling) Put(ctx context.Context, name string, b []byte) error {
+	_ = os.Remove(previousPath(s.path))
+	_ = os.MkdirAll(filepath.Join(previousPath(s.path), "full"), 0o700)
+	return s.memory.Put(ctx, name, b)
+}
+
+// TestTheSecondSaveFails: what was done is done, its code is not lost, and who
+// removes a slot is told that the generation before still opens with it.
+func TestTheSecondSaveFails(t *testing.T) {
+	spoil := func(v *Vault, path string) {
+		t.Helper()
+		_ = os.RemoveAll(previousPath(path))
+		v.o.GenerationBackend = spoiling{newMemory(), path}
+	}
+	v, path := create(t, cheap)
+	put(t, v, "a", planted, bearer())
+	spoil(v, path)
+	code := codeOf(t, add(t, v, NewSlot{Kind: SlotRecovery}))
+	check := func(code secret.Secret) {
+		t.Helper()
+		w := reopen(t, path, cheap)
+		if err := w.UnlockWithCode(t.Context(), code); err != nil {
+			t.Error(err)
+		}
+	}
+	check(code)
+	spoil(v, path)
+	next, err := v.RotateKey(t.Context(), "", sec(goodPass))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err = ParseRecoveryCode([]byte(next.Reveal()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(code)
+	if got := attached(t, v, "a", madeFor(bearer())); got != "Bearer "+planted {
+		t.Errorf("got %q", got)
+	}
+	spoil(v, path)
+	if err := v.RemoveSlot(t.Context(), v.Slots()[1].ID); err == nil || !strings.Contains(err.Error(), "it is done, but the generation before it still opens") {
+		t.Errorf("got %v", err)
+	}
+	if len(v.Slots()) != 1 {
+		t.Errorf("got %+v", v.Slots())
 	}
 }
 

@@ -139,7 +139,7 @@ func (v *Vault) AddSlot(ctx context.Context, n NewSlot, w Way) (Added, error) {
 	var id [idBytes]byte
 	l, wrong := v.guesses(w)
 	err := l.try(func() error {
-		_, err := v.saveTwice(ctx, func(old opened, d *draft) error {
+		err, _ := v.saveTwice(ctx, func(old opened, d *draft) error {
 			if err := w.opens(old.head); err != nil {
 				return err
 			}
@@ -269,7 +269,7 @@ func (v *Vault) makeKeychainSlot(ctx context.Context, o opened) (slot, error) {
 // one that a person can open, or VAULT_LOCKED. Copies of the vault that were
 // made before still open with it; see RotateKey.
 func (v *Vault) RemoveSlot(ctx context.Context, id string) error {
-	_, err := v.saveTwice(ctx, func(_ opened, d *draft) error {
+	err, again := v.saveTwice(ctx, func(_ opened, d *draft) error {
 		s, err := removable(d.head, id)
 		if err != nil {
 			return err
@@ -277,7 +277,16 @@ func (v *Vault) RemoveSlot(ctx context.Context, id string) error {
 		return v.dropSlot(d, s)
 	})
 	v.settle(ctx)
-	return err
+	return done(err, again)
+}
+
+// done tells a change that was made, while the generation before it could not be
+// replaced, from one that was not made.
+func done(err, again error) error {
+	if err != nil || again == nil {
+		return err
+	}
+	return fmt.Errorf("it is done, but the generation before it still opens as it did, until the next save: %w", again)
 }
 
 // removable finds a slot that may go.
@@ -318,14 +327,16 @@ func (v *Vault) dropSlot(d *draft, s slot) error {
 }
 
 // saveTwice makes one change and then saves once more without any, so that the
-// generation before, which stays on disk, opens with the same slots and key.
-func (v *Vault) saveTwice(ctx context.Context, alter func(old opened, d *draft) error) (uint64, error) {
+// generation before, which stays on disk, opens with the same slots and key. err
+// says that the change was not made, again that only the second save failed.
+func (v *Vault) saveTwice(ctx context.Context, alter func(old opened, d *draft) error) (err, again error) {
 	v.write.Lock()
 	defer v.write.Unlock()
-	if _, err := v.commitLocked(ctx, alter); err != nil {
-		return 0, err
+	if _, err = v.commitLocked(ctx, alter); err != nil {
+		return err, nil
 	}
-	return v.commitLocked(context.WithoutCancel(ctx), func(opened, *draft) error { return nil })
+	_, again = v.commitLocked(context.WithoutCancel(ctx), func(opened, *draft) error { return nil })
+	return nil, again
 }
 
 // Rewrap replaces the passphrase slot that old opens by one for next, which may
@@ -334,7 +345,7 @@ func (v *Vault) saveTwice(ctx context.Context, alter func(old opened, d *draft) 
 // after wrong ones, and what AddSlot does.
 func (v *Vault) Rewrap(ctx context.Context, old, next secret.Secret, p KDFParams) error {
 	return v.unlocks.try(func() error {
-		_, err := v.saveTwice(ctx, func(o opened, d *draft) error {
+		return done(v.saveTwice(ctx, func(o opened, d *draft) error {
 			key, was, err := o.head.unwrapSlot(old)
 			if err != nil {
 				return err
@@ -350,7 +361,6 @@ func (v *Vault) Rewrap(ctx context.Context, old, next secret.Secret, p KDFParams
 			delete(d.contents.states, factSlot+was.hex())
 			d.contents.states[factSlot+s.hex()] = encodeLabel(time.Now(), label)
 			return nil
-		})
-		return err
+		}))
 	}, ErrWrongPassphrase)
 }
