@@ -66,6 +66,7 @@ func TestClassify(t *testing.T) {
 		{&client.UnreachableError{Where: "/s", Err: context.Canceled}, exitInterrupted, "interrupted"},
 		{&client.ReplyError{Call: "GET /v1/status", Status: 200, Err: io.EOF}, exitRefused, "of the same release"},
 		{&client.Error{Code: "PROOF_TOO_SOON", Message: "Too many tries; wait a little.", RetryAfter: 59 * time.Second}, exitLater, "try again in 59 s"},
+		{&client.Error{Code: "PROOF_TOO_SOON", Message: "Too many tries; wait a little.", RetryAfter: 59 * time.Second}, exitLater, "chatelaine unlock --recovery-code is not held up"},
 		{&client.Error{Code: "VAULT_LOCKED", Message: "Locked."}, exitLater, "chatelaine unlock"},
 		{&client.Error{Code: "NOT_FOUND", Message: "evil\x1b[31m\nline"}, exitRefused, `evil\u001b[31m\nline`},
 		{errors.New("Something else"), exitRefused, "something else"},

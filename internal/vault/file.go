@@ -80,7 +80,7 @@ func withPrevious(path string, err error) error {
 	if _, serr := os.Lstat(previousPath(path)); serr != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return fmt.Errorf("%s: %w; the generation before it is in %s", path, err, previousPath(path))
+	return fmt.Errorf("%s: %w; the generation before it is in %s, and `chatelained recover` puts it back", path, err, previousPath(path))
 }
 
 // replaceLocked puts a new generation in place of the one that this process
