@@ -70,18 +70,11 @@ func (r Report) bumpTable(b *strings.Builder) {
 
 func audienceMarkdown(b *strings.Builder, changes []Change) {
 	for _, a := range audiences {
-		first := true
-		for _, w := range weights {
-			for _, ch := range changes {
-				if a.of(ch) != w {
-					continue
-				}
-				if first {
-					b.WriteString("\nFor the " + a.name + ":\n\n")
-					first = false
-				}
-				fmt.Fprintf(b, "- %s: %s\n", w, changeMarkdown(ch))
+		for i, ch := range a.meets(changes) {
+			if i == 0 {
+				b.WriteString("\nFor the " + a.name + ":\n\n")
 			}
+			fmt.Fprintf(b, "- %s: %s\n", a.of(ch), changeMarkdown(ch))
 		}
 	}
 }

@@ -19,11 +19,14 @@ func (p *Paint) fill() {
 	}
 }
 
-// audiences are the three who meet a change, in the order of a report.
-var audiences = []struct {
+// audience is one of those who meet a change.
+type audience struct {
 	name string
 	of   func(Change) Weight
-}{
+}
+
+// audiences are all of them, in the order of a report.
+var audiences = []audience{
 	{"agent", func(ch Change) Weight { return ch.Agent }},
 	{"operator", func(ch Change) Weight { return ch.Operator }},
 	{"upstream", func(ch Change) Weight { return ch.Upstream }},
@@ -137,18 +140,25 @@ func bumpText(b Bump) string {
 // audienceText writes the changes for each audience, the breaking ones first.
 func audienceText(b *strings.Builder, changes []Change) {
 	for _, a := range audiences {
-		first := true
-		for _, w := range weights {
-			for _, ch := range changes {
-				if a.of(ch) != w {
-					continue
-				}
-				if first {
-					b.WriteString("  for the " + a.name + "\n")
-					first = false
-				}
-				fmt.Fprintf(b, "    %-10s  %s\n", w, changeText(ch))
+		for i, ch := range a.meets(changes) {
+			if i == 0 {
+				b.WriteString("  for the " + a.name + "\n")
+			}
+			fmt.Fprintf(b, "    %-10s  %s\n", a.of(ch), changeText(ch))
+		}
+	}
+}
+
+// meets returns the changes that are something to this audience, the heaviest
+// first.
+func (a audience) meets(changes []Change) []Change {
+	var out []Change
+	for _, w := range weights {
+		for _, ch := range changes {
+			if a.of(ch) == w {
+				out = append(out, ch)
 			}
 		}
 	}
+	return out
 }
