@@ -266,7 +266,7 @@ func (d *fakeDaemon) openCard(id string, in obj) {
 		Lines:      []client.CardLine{{Label: "Reason", Value: fmt.Sprintf("%q", in["reason"])}},
 		DaemonLine: "change on deploy-prod as deploy-prod-bot, deploy_release 1.2.0", RequestedBy: "cli-test, uid 0",
 		Action: "deploy_release", RequestID: id, SessionID: "ses_00000001", OpenedAt: time.Now(), ExpiresAt: time.Now().Add(5 * time.Minute),
-		Exceptions: []string{},
+		Exceptions: []string{"fixtures: the vendor has no sandbox"},
 	}
 }
 
