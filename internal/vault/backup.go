@@ -47,7 +47,7 @@ func (v *Vault) Backup(ctx context.Context) ([]byte, error) {
 	return encodeFile(head, o.dataKey, c)
 }
 
-// Facts of a backup that its head shows to everybody.
+// BackupFacts are what a backup shows to everybody, without a key.
 type BackupFacts struct {
 	Vault      string // the id of the vault that it was made of
 	Generation uint64

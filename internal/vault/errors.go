@@ -34,7 +34,6 @@ var (
 	ErrUnattended      = errors.New("no slot opened the vault by itself")
 	ErrLockedByHand    = errors.New("the vault was locked since the start; only a person opens it again")
 	ErrBadBackup       = errors.New("the backup cannot be used")
-	ErrHealthy         = errors.New("the vault is whole")
 )
 
 // ProofError says that a passphrase or proof came too soon after wrong ones; it
