@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,18 +97,22 @@ func (a *app) recordContract(cmd *cobra.Command, action string, args []string, o
 	if err != nil {
 		return err
 	}
+	var ended error // how a call of ours ended, where it was no success
 	if o.show.id == "" {
-		if o.show.id, err = a.callOnce(cmd.Context(), action, args, o); err != nil {
+		if o.show.id, ended, err = a.callOnce(cmd.Context(), action, args, o); err != nil {
 			return err
 		}
 	}
 	found, opened, err := o.show.read(cmd.Context(), key)
+	if err == nil && len(found) == 0 && ended != nil {
+		return ended // refused before it was anything to record
+	}
 	if err := o.show.verdict(len(found), opened, err); err != nil {
 		return err
 	}
 	rec, err := recordingOf(found, action)
 	if err != nil {
-		return err
+		return cmp.Or(ended, err)
 	}
 	rec.Keep = o.keep
 	return a.makeFixture(cmd.Context(), o, rec)
@@ -128,31 +133,36 @@ func (a *app) recordable(action string, args []string, o contractRecord) error {
 	return knownActions(set, []string{action})
 }
 
-// callOnce performs the call and returns its request id, however it ended.
-func (a *app) callOnce(ctx context.Context, action string, args []string, o contractRecord) (string, error) {
+// callOnce performs the call and returns its request id, however it ended, and what
+// to say of an end without an answer.
+func (a *app) callOnce(ctx context.Context, action string, args []string, o contractRecord) (id string, ended, err error) {
 	f := callFlags{agentFlags: o.agent, input: o.input}
 	given, err := a.givenInput(args, f)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	r, err := a.agentRun(o.agent)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer r.agent.Close()
 	view, given, err := r.prepare(ctx, action, args, given)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	e, err := r.ask(ctx, view, client.CallRequest{Input: given, RequestID: requestID("")})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if isWaiting(e) {
-		return "", &failure{exit: exitWaiting, cause: e.Err, msg: tell(e.Err),
+		return "", nil, &failure{exit: exitWaiting, cause: e.Err, msg: tell(e.Err),
 			hints: []string{"once it has ended: chatelaine contract record " + action + " --from " + e.RequestID + " --key FILE"}}
 	}
-	return e.RequestID, nil
+	if e.Err != nil {
+		ended = &failure{exit: exitOf(e.Err.Code, e.Err.Retryable, view.Effect != "read"), cause: e.Err, msg: tell(e.Err),
+			hints: append(callHints(action, e), "no answer is in the record, so no fixture was made")}
+	}
+	return e.RequestID, ended, nil
 }
 
 // recordingOf gathers one call from its events.
