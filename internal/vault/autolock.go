@@ -73,9 +73,10 @@ func (a *autoLock) why() string {
 	if a.due == nil {
 		return ""
 	}
-	up := a.up()
+	slept := a.asleep() // read once: it asks the system
+	up := time.Since(a.base) + slept
 	switch {
-	case a.p.OnWake && a.asleep()-a.slept >= sleptAtLeast:
+	case a.p.OnWake && slept-a.slept >= sleptAtLeast:
 		return "the machine slept"
 	case a.p.Age > 0 && up-a.opened >= a.p.Age:
 		return "open for " + a.p.Age.String()
