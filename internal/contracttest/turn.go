@@ -174,6 +174,10 @@ func (t *turn) prove(step actions.Step, ex executor.Exchange) (end executor.End,
 	end.Pending = proved.Pending()
 	end.Effect, end.EffectSaid = proved.TookEffect()
 	t.g.captured, end.Captured = proved.Captured()
+	if end.Captured && len(t.g.cred.secret.In(validate.Canonical(t.g.captured))) > 0 {
+		t.g.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-capture", Message: "a captured value holds the credential", Status: ex.Status})
+		return executor.End{}, 0
+	}
 	if proved.OK() {
 		t.g.succeed(t.c, proved)
 		return end, 0

@@ -234,6 +234,10 @@ func (g *Gateway) prove(j *judged) {
 		g.noSecretInside(j)
 		return
 	}
+	if captured, ok := p.Captured(); ok {
+		g.noSecret(j, canonicalOf(captured), "credential-in-capture", "a captured value")
+		return
+	}
 	if code, _ := p.Failure(); code != "" {
 		j.fault = g.failure(j, p, now)
 	}
@@ -247,10 +251,16 @@ func (g *Gateway) noSecretInside(j *judged) {
 		j.fault = j.told(fault.New(fault.Internal, err))
 		return
 	}
-	if hits := j.lease.Scan(body); len(hits) > 0 {
+	g.noSecret(j, body, "credential-in-result", "the result")
+}
+
+// noSecret refuses an answer of which something that was made holds the credential:
+// what goes back to the agent, or what is shown to a person and sent on.
+func (g *Gateway) noSecret(j *judged, made []byte, rule, what string) {
+	if hits := j.lease.Scan(made); len(hits) > 0 {
 		g.metrics.echoes.Inc()
 		g.vault.Suspect(j.identity.Name)
-		j.reject(&validate.Rejection{Layer: "echo", Rule: "credential-in-result", Message: "the result holds the credential (" + hits[0].Encoding + ")", Status: j.exchange.Status})
+		j.reject(&validate.Rejection{Layer: "echo", Rule: rule, Message: what + " holds the credential (" + hits[0].Encoding + ")", Status: j.exchange.Status})
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 // fakeVault is one identity, and whether it may be used.
 type fakeVault struct {
+	secret     string // what a lease finds, "" for nothing; set before the first call
 	mu         sync.Mutex
 	open       bool
 	generation uint64
@@ -89,8 +91,13 @@ func (l *fakeLease) Attach(h http.Header, _ executor.Connection) error {
 	h.Set("Authorization", fmt.Sprintf("Bearer generation-%d", l.generation))
 	return nil
 }
-func (l *fakeLease) Generation() uint64       { return l.generation }
-func (l *fakeLease) Scan([]byte) []secret.Hit { return nil }
+func (l *fakeLease) Generation() uint64 { return l.generation }
+func (l *fakeLease) Scan(b []byte) []secret.Hit {
+	if l.v.secret != "" && bytes.Contains(b, []byte(l.v.secret)) {
+		return []secret.Hit{{Encoding: "raw"}}
+	}
+	return nil
+}
 
 func (l *fakeLease) Close() {
 	l.once.Do(func() {

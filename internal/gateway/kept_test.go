@@ -9,6 +9,7 @@ import (
 
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/executor"
+	"chatelaine/internal/fault"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/validate"
 )
@@ -77,5 +78,40 @@ func TestACallResolvedMeanwhileStopsNoUnlock(t *testing.T) {
 		if got := r.events("reconcile"); len(got) > 0 {
 			t.Errorf("the record tells of %d calls", len(got))
 		}
+	})
+}
+
+// A change that was looked up and did not take effect is not told as one whose
+// service could not be reached.
+func TestWhatALookFoundIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(true, false))
+		s := said{head: headIs, post: []reply{{status: 202, body: `{"run":7}`}}, job: []reply{noSuch}}
+		r.remote.answer(s.script())
+		e := r.call("start_job", "told-00001", jobInput)
+		r.want(e, "UPSTREAM_UNAVAILABLE")
+		if want := fault.DidNotHappen(nil).Message(); e.Error.Message != want {
+			t.Errorf("it says %q, want %q", e.Error.Message, want)
+		}
+	})
+}
+
+// A captured value that holds the credential once it is decoded is shown to nobody
+// and sent nowhere.
+func TestNoCredentialIsCaptured(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		text := job(true, false)
+		for old, with := range map[string]string{
+			"rev: {type: string, pattern: '^[a-f0-9]{4,8}$', maxLength: 8}": "rev: {type: string, maxLength: 40}",
+			"capture: {rev: /rev}": "capture: {rev: {at: /rev, base64: true}}",
+		} {
+			text = strings.Replace(text, old, with, 1)
+		}
+		r := newRig(t, text)
+		r.vault.secret = "planted-credential"
+		s := said{head: []reply{ok(`{"rev":"cGxhbnRlZC1jcmVkZW50aWFs"}`)}, post: taken}
+		r.remote.answer(s.script())
+		r.want(r.call("start_job", "echo-00001", jobInput), "INVALID_RESPONSE")
+		r.sent("GET /heads/build")
 	})
 }

@@ -79,10 +79,13 @@ func (g *Gateway) reconciled(s *sent, u executor.Unknown, code fault.Code, f *fa
 	switch {
 	case code == "":
 		f = nil
-	case code == codeOf(s.last):
-		f = s.last.fault
-	default:
+	case code == fault.UpstreamUnavailable: // the usual sentence would say that nobody was reached
 		f = fault.DidNotHappen(rowCause(s.last.proved))
+		if s.last.fault != nil {
+			f = f.After(s.last.fault.RetryAfter())
+		}
+	default:
+		f = s.last.fault
 	}
 	g.settle(s.last, f)
 }
