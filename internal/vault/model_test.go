@@ -10,12 +10,13 @@ import (
 type model struct {
 	state  string
 	leases []*Lease
+	locked bool // since the start
 }
 
 // TestModel walks the states at random and compares the vault with a model that
 // knows only docs/vault.md.
 func TestModel(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(20) {
 		walk(t, rand.New(rand.NewPCG(seed, 1)))
 	}
 }
@@ -23,14 +24,18 @@ func TestModel(t *testing.T) {
 // walk plays sixty events. The files are the current one, an older one and a
 // torn one.
 func walk(t *testing.T, r *rand.Rand) {
-	v, path := create(t, cheap)
+	o := cheap
+	o.SlotKeychain = newMemory()
+	v, path := create(t, o)
+	code := codeOf(t, add(t, v, NewSlot{Kind: SlotRecovery}))
+	add(t, v, NewSlot{Kind: SlotKeychain})
 	old := read(t, path)
 	put(t, v, "a", planted, bearer())
 	files := [][]byte{read(t, path), old, []byte("torn")}
 	disk := 0
 	m := &model{state: StateOpen}
 	for step := range 60 {
-		event := r.IntN(8)
+		event := r.IntN(11)
 		switch event {
 		case 0, 1:
 			m.unlock(t, v, disk, true)
@@ -39,7 +44,7 @@ func walk(t *testing.T, r *rand.Rand) {
 		case 3:
 			v.Lock("test")
 			if m.state == StateOpen {
-				m.state = StateSealed
+				m.state, m.locked = StateSealed, true
 			}
 		case 4:
 			disk = r.IntN(len(files))
@@ -54,6 +59,24 @@ func walk(t *testing.T, r *rand.Rand) {
 			}
 			if err == nil {
 				m.leases = append(m.leases, l)
+			}
+		case 8:
+			m.unlocks(t, v, disk, v.UnlockWithCode(t.Context(), code))
+		case 9:
+			err := v.UnlockUnattended(t.Context())
+			if m.locked {
+				wantErr(t, err, ErrLockedByHand)
+			} else {
+				m.unlocks(t, v, disk, err)
+			}
+		case 10: // a slot comes and goes; the file of the walk becomes the new one
+			if m.state == StateOpen && disk == 0 {
+				v.unlocks = limiter{}
+				a := add(t, v, NewSlot{Kind: SlotRecovery})
+				if err := v.RemoveSlot(t.Context(), a.Slot.ID); err != nil {
+					t.Fatal(err)
+				}
+				files[0] = read(t, path)
 			}
 		case 7:
 			if n := len(m.leases); n > 0 {
@@ -84,15 +107,24 @@ func (m *model) unlock(t *testing.T, v *Vault, disk int, right bool) {
 		pass = goodPass
 	}
 	err := v.Unlock(t.Context(), sec(pass))
+	if right || disk == 2 {
+		m.unlocks(t, v, disk, err)
+		return
+	}
+	wantErr(t, err, ErrWrongPassphrase)
+	if !open {
+		m.state = StateSealed
+	}
+}
+
+// unlocks is what a right try does with the file that is there, in whatever way.
+func (m *model) unlocks(t *testing.T, v *Vault, disk int, err error) {
+	t.Helper()
+	open := m.state == StateOpen
 	var want error
 	switch {
 	case disk == 2:
 		want, m.state = ErrDamaged, StateDamaged
-	case !right:
-		want = ErrWrongPassphrase
-		if !open {
-			m.state = StateSealed
-		}
 	case disk == 1 && open:
 		want, m.state = ErrChanged, StateDamaged
 	case disk == 1:
@@ -100,7 +132,10 @@ func (m *model) unlock(t *testing.T, v *Vault, disk int, right bool) {
 	default:
 		m.state = StateOpen
 	}
+	if open && m.state != StateOpen {
+		m.locked = true
+	}
 	if !errors.Is(err, want) {
-		t.Fatalf("file %d, right %v, open %v: got %v, want %v", disk, right, open, err, want)
+		t.Fatalf("file %d, open %v: got %v, want %v", disk, open, err, want)
 	}
 }
