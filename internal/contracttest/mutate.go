@@ -231,11 +231,12 @@ func knownTexts(o *outline, c *actions.Contract, input any, scope validate.Scope
 	return slices.Compact(known), named
 }
 
-// mentioned are the value paths of constants, of the daemon's own values and of
+// mentioned are the value paths of constants, of the daemon's own values, of
+// what the request's answer gave to the poll and the reconcile, and of
 // lookups that stand in the contract's text.
 func mentioned(o *outline, c *actions.Contract) []string {
 	out := []string{"call.id", "call.idempotency_key"}
-	names := append([]string{"target"}, c.Lookups()...)
+	names := append([]string{"target", "request"}, c.Lookups()...)
 	for i, n := range names {
 		names[i] = regexp.QuoteMeta(n)
 	}

@@ -2,6 +2,7 @@ package contracttest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -171,5 +172,27 @@ func TestNearMissesOfSeveralSteps(t *testing.T) {
 	}
 	if c := rep.Coverage[0]; len(c.Missing) != 3 || c.Missing[0].Name != "poll.outcomes[1]" || c.Places != 12 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// A poll that answers about another run than the request began is a hole, until
+// a check or `when` compares them.
+func TestPollOfAnotherThing(t *testing.T) {
+	fixture := map[string]string{"done": `
+answers:
+  - {step: head, status: 200, headers: {Content-Type: application/json}, body: '{"rev":"abcd"}'}
+  - {step: request, status: 202, headers: {Content-Type: application/json}, body: '{"run":"run7x"}'}
+  - {step: poll, status: 200, headers: {Content-Type: application/json}, body: '{"state":"done","run":"run7x"}'}
+want: {ok: true, data: {run: run7x}}
+`}
+	_, rep := playSteps(t, fixture, Options{Mutate: true})
+	var met []string
+	for _, m := range rep.Mutations {
+		for _, h := range m.Holes {
+			met = append(met, h.Row+" "+h.Kind+" "+h.Place)
+		}
+	}
+	if !slices.Contains(met, "poll.outcomes[0] other subject /run") {
+		t.Errorf("holes %q", met)
 	}
 }
