@@ -165,6 +165,9 @@ func (a *app) callOnce(ctx context.Context, action string, args []string, o cont
 	return e.RequestID, ended, nil
 }
 
+// statusOK is how the record names a proved success.
+const statusOK = "OK"
+
 // recordingOf gathers one call from its events.
 func recordingOf(events []auditlog.Event, action string) (contracttest.Recording, error) {
 	rec := contracttest.Recording{Action: action}
@@ -186,7 +189,10 @@ func recordingOf(events []auditlog.Event, action string) (contracttest.Recording
 			rec.Answers = append(rec.Answers, answerOf(e))
 			rec.Ended = e.Wall
 		case auditlog.TypeOutcome, auditlog.TypeReconcile:
-			rec.Code = strings.TrimPrefix(e.Status, "OK")
+			rec.Code = e.Status
+			if rec.Code == statusOK {
+				rec.Code = ""
+			}
 		}
 	}
 	switch {

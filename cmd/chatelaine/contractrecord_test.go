@@ -98,6 +98,11 @@ func TestRecordingOf(t *testing.T) {
 	if _, err := recordingOf(reviewEvents("act_review01", "annlee"), "read_stock"); err == nil || !strings.Contains(err.Error(), "is one of review_status") {
 		t.Errorf("%v", err)
 	}
+	own := reviewEvents("act_review01", "annlee")
+	own[len(own)-1].Status = "OKTA_REFUSED" // a code of the author's own
+	if rec, err := recordingOf(own, "review_status"); err != nil || rec.Code != "OKTA_REFUSED" {
+		t.Errorf("%v %q", err, rec.Code)
+	}
 	if _, err := recordingOf(nil, "read_stock"); err == nil || !strings.Contains(err.Error(), "nothing was sent") {
 		t.Errorf("%v", err)
 	}
