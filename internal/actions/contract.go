@@ -120,10 +120,6 @@ func (c *Contract) Retry() RetryPolicy {
 // and a change that declares how.
 func (c *Contract) Idempotent() bool { return c.effect == Read || c.idem.declared() }
 
-// AtMostOnce returns the author's reason for a request that is never sent
-// again, "" where there is another answer.
-func (c *Contract) AtMostOnce() string { return c.atMostOnce }
-
 // Ask returns the contract's own word; AskNever for a read that says nothing.
 func (c *Contract) Ask() Ask { return c.approval.ask }
 

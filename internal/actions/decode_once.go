@@ -339,7 +339,7 @@ func (d *draft) setAside(n *strictyaml.Node) {
 	if n == nil {
 		return
 	}
-	rules := LintRules()
+	rules := exceptionRules()
 	for _, it := range d.f.List(n, "exceptions") {
 		if !d.f.Map(it, "an exception", "rule", "because") {
 			continue

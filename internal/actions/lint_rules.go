@@ -85,9 +85,9 @@ func RuleByID(id string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// LintRules returns the ids of the rules that the lint decides, sorted. These,
+// exceptionRules returns the ids of the rules that the lint decides, sorted. These,
 // and only these, may be set aside.
-func LintRules() []string {
+func exceptionRules() []string {
 	var out []string
 	for _, r := range allRules() {
 		if r.MayBeSetAside() {

@@ -218,7 +218,7 @@ func TestReadContract(t *testing.T) {
 		got = append(got, l.Label+": "+l.Value)
 	}
 	same(t, "card", got, []string{"Look at a thing.", `name: "b c"`, `text: "x\u202ey"`})
-	if p.Ask() != AskNever || c.AtMostOnce() != "" || !c.Idempotent() || c.Retry().Attempts != 1 {
+	if p.Ask() != AskNever || c.atMostOnce != "" || !c.Idempotent() || c.Retry().Attempts != 1 {
 		t.Error("a read is asked about or sent twice")
 	}
 	r, err := p.Request(testNow)

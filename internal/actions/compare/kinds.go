@@ -204,19 +204,3 @@ var siteRules = []pair{
 	{"site-keys-added", "site-keys-removed", Rule{no, co, no, loosens, ""}, Rule{no, co, br, false, ""}},
 	both("site-keys-changed", Rule{no, br, br, loosens, ""}),
 }
-
-// RuleOf returns what a kind means; false for a kind that there is not.
-func RuleOf(kind string) (Rule, bool) {
-	r, ok := rules[kind]
-	return r, ok
-}
-
-// Kinds returns every kind of change, sorted.
-func Kinds() []string {
-	var out []string
-	for k := range rules {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}

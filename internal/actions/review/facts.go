@@ -133,7 +133,7 @@ func codes(c *actions.Contract, root *strictyaml.Node) []Code {
 		out = append(out, Code{o.Code, true, e.Status(), o.Retryable, o.Message})
 	}
 	named := map[string]bool{}
-	for _, s := range StepsOf(root) {
+	for _, s := range stepsOf(root) {
 		for _, row := range nonNil(s.Node.Get("outcomes")).Items {
 			for _, code := range failureCodes(row) {
 				named[code] = true

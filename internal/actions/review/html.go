@@ -11,7 +11,7 @@ import (
 func (p Page) HTML(w io.Writer) error { return pageTemplate.Execute(w, p) }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"v": visible, "inline": Inline, "pairs": pairs, "ask": askWords, "retry": retryWords, "fixtures": fixtureWords,
+	"v": visible, "inline": inline, "pairs": pairs, "ask": askWords, "retry": retryWords, "fixtures": fixtureWords,
 	"row": rowWords, "code": codeWords, "quote": quote, "cases": caseWords,
 	"step": func(i int, s Step, all []Step) string { return stepWords(i, len(all), s) },
 	"dest": destinationWords,

@@ -107,7 +107,7 @@ func Build(c *actions.Contract, set *actions.Set) (Page, actions.Problems) {
 	}
 	p.Inputs = inputs(c, root, set)
 	p.Destinations = destinations(c, set)
-	for _, s := range StepsOf(root) {
+	for _, s := range stepsOf(root) {
 		p.Steps = append(p.Steps, step(s, root))
 	}
 	p.outputs(root)
@@ -195,7 +195,7 @@ func (p *Page) outputs(root *strictyaml.Node) {
 // sources says where a member is picked from, in each row that picks it.
 func sources(root *strictyaml.Node, part, name string) []string {
 	var out []string
-	for _, s := range StepsOf(root) {
+	for _, s := range stepsOf(root) {
 		for _, row := range nonNil(s.Node.Get("outcomes")).Items {
 			n := row.Get(part).Get(name)
 			if n == nil {

@@ -223,7 +223,7 @@ func check(n *strictyaml.Node) string {
 	case "signed":
 		return signed(v)
 	}
-	return m.Key + " " + Inline(valueOf(v))
+	return m.Key + " " + inline(valueOf(v))
 }
 
 func signed(v *strictyaml.Node) string {

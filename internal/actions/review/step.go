@@ -127,7 +127,7 @@ func row(n *strictyaml.Node) Row {
 		out.Status = strings.Join(texts(st), ", ")
 	}
 	if e := n.Get("exit"); e != nil {
-		out.Status = "exit " + Inline(valueOf(e))
+		out.Status = "exit " + inline(valueOf(e))
 	}
 	if m := n.Get("media"); m != nil {
 		out.Media = m.Text

@@ -217,7 +217,7 @@ func caseWords(c Case) string {
 func pairs(ms []Member) string {
 	parts := make([]string, len(ms))
 	for i, m := range ms {
-		parts[i] = m.Name + "=" + Inline(m.Value)
+		parts[i] = m.Name + "=" + inline(m.Value)
 	}
 	return strings.Join(parts, " ")
 }
@@ -230,7 +230,7 @@ func (t *textPage) asked(p Page) {
 	}
 	t.lines("  ", visible(quote(p.Approval.Sentence)))
 	for _, s := range p.Approval.Show {
-		t.lines("    ", visible(s.Name+": "+Inline(s.Value)))
+		t.lines("    ", visible(s.Name+": "+inline(s.Value)))
 	}
 	if !p.SiteRead {
 		t.lines("  ", "the contract alone: "+visible(askWords(p.Approval.Ask)))

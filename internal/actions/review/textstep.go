@@ -20,7 +20,7 @@ func (t *textPage) steps(p Page) {
 			t.lines(stepIndent, "query "+visible(pairs(s.Query)))
 		}
 		for _, h := range s.Headers {
-			t.lines(stepIndent, visible(h.Name+": "+Inline(h.Value)))
+			t.lines(stepIndent, visible(h.Name+": "+inline(h.Value)))
 		}
 		t.body(s)
 		for _, r := range s.Rows {
@@ -54,7 +54,7 @@ func (t *textPage) body(s Step) {
 	if s.ContentType != "" {
 		head += " (" + s.ContentType + ")"
 	}
-	one := visible(head + " " + Inline(*s.Body))
+	one := visible(head + " " + inline(*s.Body))
 	if utf8.RuneCountInString(one)+len(stepIndent) <= pageWidth || len(s.Body.Members)+len(s.Body.Items) == 0 {
 		t.lines(stepIndent, one)
 		return
@@ -73,7 +73,7 @@ func (t *textPage) tree(indent string, v Value) {
 }
 
 func (t *textPage) branch(indent, name string, v Value) {
-	one := visible(name + " " + Inline(v))
+	one := visible(name + " " + inline(v))
 	if utf8.RuneCountInString(one)+len(indent) <= pageWidth || len(v.Members)+len(v.Items) == 0 || len(indent) > pageWidth/2 {
 		t.lines(indent, one)
 		return
@@ -115,7 +115,7 @@ func rowWords(r Row) string {
 func captured(ms []Member) string {
 	parts := make([]string, len(ms))
 	for i, m := range ms {
-		parts[i] = m.Name + " from " + Inline(m.Value)
+		parts[i] = m.Name + " from " + inline(m.Value)
 	}
 	return strings.Join(parts, ", ")
 }

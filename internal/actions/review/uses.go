@@ -65,7 +65,7 @@ func Uses(root *strictyaml.Node) map[string][]Place {
 			}
 		}
 	}
-	for _, s := range StepsOf(root) {
+	for _, s := range stepsOf(root) {
 		u.step(s)
 	}
 	if a := root.Get("approval"); a != nil {
@@ -85,8 +85,8 @@ type StepText struct {
 	Node *strictyaml.Node
 }
 
-// StepsOf returns the steps in the order in which a call may come to them.
-func StepsOf(root *strictyaml.Node) []StepText {
+// stepsOf returns the steps in the order in which a call may come to them.
+func stepsOf(root *strictyaml.Node) []StepText {
 	var out []StepText
 	if l := root.Get("lookups"); l != nil {
 		for _, m := range l.Members {

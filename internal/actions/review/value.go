@@ -99,7 +99,7 @@ func functionText(n *strictyaml.Node, fn string) string {
 		if i >= len(items) {
 			return "…"
 		}
-		return Inline(valueOf(items[i]))
+		return inline(valueOf(items[i]))
 	}
 	switch fn {
 	case "from":
@@ -120,24 +120,24 @@ func functionText(n *strictyaml.Node, fn string) string {
 	case "add_seconds":
 		return arg(0) + " + " + arg(1) + " seconds"
 	case "each":
-		return "for each " + n.Get("as").Text + " of " + Inline(valueOf(n.Get("each"))) + ": " + Inline(valueOf(n.Get("give")))
+		return "for each " + n.Get("as").Text + " of " + inline(valueOf(n.Get("each"))) + ": " + inline(valueOf(n.Get("give")))
 	}
-	return fn + "(" + Inline(valueOf(n.Members[0].Value)) + ")"
+	return fn + "(" + inline(valueOf(n.Members[0].Value)) + ")"
 }
 
-// Inline writes a value on one line.
-func Inline(v Value) string {
+// inline writes a value on one line.
+func inline(v Value) string {
 	switch {
 	case len(v.Members) > 0:
 		parts := make([]string, len(v.Members))
 		for i, m := range v.Members {
-			parts[i] = m.Name + ": " + Inline(m.Value)
+			parts[i] = m.Name + ": " + inline(m.Value)
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case len(v.Items) > 0:
 		parts := make([]string, len(v.Items))
 		for i, it := range v.Items {
-			parts[i] = Inline(it)
+			parts[i] = inline(it)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}

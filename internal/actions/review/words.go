@@ -3,7 +3,7 @@ package review
 import "chatelaine/internal/actions/strictyaml"
 
 // ValueWords writes a value that a step sends on one line.
-func ValueWords(n *strictyaml.Node) string { return Inline(valueOf(n)) }
+func ValueWords(n *strictyaml.Node) string { return inline(valueOf(n)) }
 
 // PickWords says where a pick takes its value from.
 func PickWords(n *strictyaml.Node) string { return pick(n) }

@@ -130,7 +130,7 @@ func TestValuesInWords(t *testing.T) {
 		{`null`, "null"},
 		{`"a\u202eb"`, `"a\u202eb"`},
 	} {
-		if got := Inline(valueOf(parse(t, c.text))); got != c.want {
+		if got := inline(valueOf(parse(t, c.text))); got != c.want {
 			t.Errorf("%s: %q, want %q", c.text, got, c.want)
 		}
 	}
@@ -179,7 +179,7 @@ func TestUsesFindsEveryPlace(t *testing.T) {
 func TestStepsInOrder(t *testing.T) {
 	root := parse(t, manySteps)
 	var heads, rows []string
-	all := StepsOf(root)
+	all := stepsOf(root)
 	for i, s := range all {
 		st := step(s, root)
 		heads = append(heads, stepWords(i, len(all), st))
@@ -207,7 +207,7 @@ func TestStepsInOrder(t *testing.T) {
 	if !slices.Equal(rows, wantRows) {
 		t.Errorf("%q", rows)
 	}
-	if body := Inline(*step(all[2], root).Body); !strings.Contains(body, "meta: {key: {call.idempotency_key}}") {
+	if body := inline(*step(all[2], root).Body); !strings.Contains(body, "meta: {key: {call.idempotency_key}}") {
 		t.Errorf("the daemon's key is not in the body: %s", body)
 	}
 }
