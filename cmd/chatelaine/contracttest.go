@@ -179,7 +179,11 @@ func (t contractTest) verdict(rep contracttest.Report) error {
 	case rep.Holes() > 0:
 		return refused(plural(rep.Holes(), "hole", "holes") + " in what the contracts take")
 	case t.requireCoverage && rep.Missing() > 0:
-		return refused("no fixture reaches "+plural(rep.Missing(), "place", "places"), "--coverage lists them")
+		var hints []string
+		if !t.coverage {
+			hints = []string{"--coverage lists them"}
+		}
+		return refused("no fixture reaches "+plural(rep.Missing(), "place", "places"), hints...)
 	}
 	return nil
 }

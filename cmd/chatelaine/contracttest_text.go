@@ -51,6 +51,9 @@ func (a *app) writeCases(rep contracttest.Report, t contractTest) {
 		a.writeCoverage(rep)
 	}
 	a.writeSummary(rep, passed, count)
+	if !t.coverage { // else every place was listed above
+		a.writeMissing(rep)
+	}
 }
 
 // writeFailed shows one fixture that failed: what was wanted beside what was
@@ -193,6 +196,10 @@ func (a *app) writeSummary(rep contracttest.Report, passed, count map[string]int
 		rows = append(rows, r)
 	}
 	a.table(heading, rows)
+}
+
+// writeMissing names the first places of each contract that nothing reaches.
+func (a *app) writeMissing(rep contracttest.Report) {
 	for _, v := range rep.Coverage {
 		if len(v.Missing) > 0 {
 			a.writeWrapped("", printable(v.Action)+": no fixture reaches "+printable(contracttest.MissingWords(v.Missing, missingShown)))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
@@ -33,6 +34,10 @@ func parseYAML(b []byte) (v any, err error) {
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
+		var at *yaml.SyntaxError
+		if errors.As(err, &at) && at.Token != nil && at.Token.Position != nil {
+			return nil, fmt.Errorf("line %d: the file cannot be read as YAML: %s", at.Token.Position.Line, at.Message)
+		}
 		return nil, errors.New("the file cannot be read as YAML")
 	}
 	var body ast.Node
