@@ -76,7 +76,8 @@ func authorizeSentence(s sessions.Session, permits []gateway.Permit) string {
 	if len(names) == 0 {
 		return text + "; every change is asked about each time"
 	}
-	return text + "; without asking again: " + some(names)
+	// All of them: what a session may change without asking is what is decided.
+	return text + "; without asking again: " + strings.Join(names, ", ")
 }
 
 // permitFacts is one fact for each action: the lines shown and the pin kept.
