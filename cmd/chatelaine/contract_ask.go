@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -39,8 +40,8 @@ func (a *app) ask(ctx context.Context, cmd *cobra.Command, to *scaffold.Answers)
 		{"service", "which service? the name of its target", func() string { return "service" }, &to.Service, checkService},
 		{"method", "which method?", func() string { return usualMethod(to.Effect) }, &to.Method, oneOf("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")},
 		{"path", "which path? {NAME} stands for an input", func() string { return "/" + to.Action }, &to.Path, checkPath},
-		{"summary", "what does it do, in one sentence for an agent?", func() string { return usualSummary(to.Action) }, &to.Summary, anything},
-		{"owner", "who answers for it?", func() string { return "nobody yet" }, &to.Owner, anything},
+		{"summary", "what does it do, in one sentence for an agent?", func() string { return usualSummary(to.Action) }, &to.Summary, fits(to, func(a *scaffold.Answers, s string) { a.Summary = s })},
+		{"owner", "who answers for it?", func() string { return "nobody yet" }, &to.Owner, fits(to, func(a *scaffold.Answers, s string) { a.Owner = s })},
 	} {
 		if given(x.flag) {
 			continue
@@ -57,8 +58,7 @@ func (a *app) ask(ctx context.Context, cmd *cobra.Command, to *scaffold.Answers)
 		return nil
 	}
 	return q.many("what comes back? an output NAME@POINTER:KIND=BOUND, empty for no more", &to.Outputs, func(s string) error {
-		_, err := scaffold.ParseOutput(s)
-		return err
+		return orError(fits(to, func(a *scaffold.Answers, s string) { a.Outputs = append(slices.Clone(a.Outputs), s) })(s))
 	})
 }
 
@@ -94,7 +94,10 @@ func (q questions) inputs(to *scaffold.Answers, given bool) error {
 			continue
 		}
 		kind, err := q.one("the input "+name+" stands in the path; its kind?", "word=64", func(s string) string {
-			_, err := scaffold.ParseInput(name + ":" + s)
+			in, err := scaffold.ParseInput(name + ":" + s)
+			if err == nil && !in.Shape.FitsPath() {
+				return "what stands in a path is a word, a choice of words or a whole number of 0 or more"
+			}
 			return sentenceOf(err)
 		})
 		if err != nil {
@@ -103,8 +106,7 @@ func (q questions) inputs(to *scaffold.Answers, given bool) error {
 		to.Inputs = append(to.Inputs, name+":"+kind)
 	}
 	return q.many("another input? NAME:KIND=BOUND, ? behind the name where it is optional, empty for no more", &to.Inputs, func(s string) error {
-		_, err := scaffold.ParseInput(s)
-		return err
+		return orError(fits(to, func(a *scaffold.Answers, s string) { a.Inputs = append(slices.Clone(a.Inputs), s) })(s))
 	})
 }
 
@@ -161,7 +163,29 @@ func checkPath(s string) string {
 	return "a path begins with / and has no query"
 }
 
-func anything(string) string { return "" }
+// fits checks an answer together with those before it, so that a wrong one is told
+// where it is typed and not when everything else was.
+func fits(to *scaffold.Answers, put func(*scaffold.Answers, string)) func(string) string {
+	return func(s string) string {
+		_, before := scaffold.FromAnswers(*to)
+		with := *to
+		put(&with, s)
+		_, after := scaffold.FromAnswers(with)
+		for _, why := range after {
+			if !slices.Contains(before, why) {
+				return why
+			}
+		}
+		return ""
+	}
+}
+
+func orError(why string) error {
+	if why == "" {
+		return nil
+	}
+	return errors.New(why)
+}
 
 func usualMethod(effect string) string {
 	if m := map[string]string{"read": "GET", "destroy": "DELETE"}[effect]; m != "" {
