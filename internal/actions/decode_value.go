@@ -115,7 +115,7 @@ func (d *draft) member(m strictyaml.Member, want kind, sc scope, also ...string)
 	if v == nil {
 		return nil
 	}
-	if (forbiddenMember(m.Key) || slices.ContainsFunc(also, forbiddenMember)) && v.usesInput() {
+	if (ForbiddenMember(m.Key) || slices.ContainsFunc(also, forbiddenMember)) && v.usesInput() {
 		d.bad(m.KeyPos, "input-member", "write a constant, or send the value under another name", "no input and no answer may be part of a member named %q", m.Key)
 	}
 	return v
@@ -164,7 +164,7 @@ func (d *draft) wholeObject(at strictyaml.Pos, path string, sc scope) bool {
 		view = plainView(s)
 	}
 	for _, name := range view.members(s, refDepth) {
-		if forbiddenMember(name) || overridingMember(name) {
+		if ForbiddenMember(name) {
 			d.bad(at, "input-member", "give it another name and place its value by itself", "no input and no answer may be part of a member named %q", name)
 			return false
 		}

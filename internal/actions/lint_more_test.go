@@ -92,6 +92,30 @@ func TestSuspectNames(t *testing.T) {
 	}
 }
 
+// What an input is called says little where the member that it is sent in says
+// more.
+func TestSuspectMembers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"on_behalf_of": true, "onBehalfOf": true, "run_as": true, "runAsUser": true, "as_user": true, "actor": true, "role": true, "server": true, "impersonate_user": true,
+		"factor": false, "user": false, "reason": false, "as": false, "assignee": false, "behalfless": false,
+	} {
+		if (suspectMember(name) != "") != want {
+			t.Errorf("%s: %q", name, suspectMember(name))
+		}
+	}
+	const body = "  json: {reason: {from: input.reason}"
+	for sent, want := range map[string][]string{
+		"on_behalf_of: {from: input.reason}":                    {"input-suspect-name"},
+		"meta: {list: [{role: {lower: {from: input.reason}}}]}": {"input-suspect-name"},
+		"on_behalf_of: {from: input.environment}":               nil,
+		"on_behalf_of: {from: target.app}":                      nil,
+	} {
+		if got := lintOf(t, body, body+", "+sent); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", sent, got)
+		}
+	}
+}
+
 // Text that leaves in pieces, and what only looks like it.
 func TestPieces(t *testing.T) {
 	word := func(n int) string {

@@ -3,6 +3,8 @@ package actions
 import (
 	"slices"
 	"strings"
+
+	"chatelaine/internal/actions/strictyaml"
 )
 
 // suspectWords promise a place, an identity or a program, but name everyday
@@ -13,6 +15,63 @@ var suspectWords = []string{
 	"webhook", "href", "link", "password", "passwd", "secret", "apikey", "auth", "authorization", "cookie", "identity",
 	"impersonate", "sudo", "role", "privilege", "shell", "exec", "eval", "program", "binary", "sql", "jql", "template",
 	"expression", "options", "opts", "params", "arg", "argument", "argv",
+}
+
+// suspectMembers are further names, or parts of names, that promise an identity
+// where something is sent.
+var suspectMembers = []string{"behalf", "actor", "run as", "act as", "as user"}
+
+// suspectPlaces remarks on free inputs that are sent under the name of an
+// authority, whatever the contract calls them.
+func (l *linter) suspectPlaces() {
+	for _, st := range l.c.allSteps() {
+		for _, m := range st.query {
+			l.suspectPlace(m)
+		}
+		l.suspectValue(st.body)
+	}
+}
+
+func (l *linter) suspectPlace(m valueMember) {
+	l.suspectValue(m.node)
+	w := suspectMember(m.name)
+	if w == "" {
+		return
+	}
+	view := schemaView{root: l.c.inputDoc}
+	used := map[string]strictyaml.Pos{}
+	m.node.inputPlaces(used)
+	for _, name := range sortedKeys(used) {
+		s, _, _ := view.property(view.root, name)
+		if s == nil || authorsOwn(view, s) || suspectWord(name) != "" || slices.Contains(l.c.route.by, name) {
+			continue // one of the author's own values, or told where it is declared
+		}
+		l.say("input-suspect-name", m.pos, "give the input an enum, or write a constant",
+			"the input %q holds any text that fits, and is sent as %q, under the word %q", name, m.name, w)
+	}
+}
+
+// suspectValue looks into a value for members.
+func (l *linter) suspectValue(v *valueNode) {
+	if v == nil {
+		return
+	}
+	for _, a := range v.args {
+		l.suspectValue(a)
+	}
+	for _, m := range v.members {
+		l.suspectPlace(m)
+	}
+}
+
+func suspectMember(name string) string {
+	spoken := " " + strings.Join(words(name), " ") + " "
+	for _, w := range suspectMembers {
+		if strings.Contains(spoken, " "+w+" ") {
+			return w
+		}
+	}
+	return suspectWord(name)
 }
 
 // suspectNames remarks on free inputs that are called like an authority.

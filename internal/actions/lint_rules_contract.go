@@ -85,7 +85,7 @@ var contractRules = []Rule{
 	{
 		ID: "input-member", Page: "A step over HTTP", Severity: Error,
 		Title:  "An input in a member that the remote system runs or follows",
-		Reason: "A member called query, script, command, sql, expression, template, url, callback or the like holds a program or a place; an agent writes neither, not as a part, not at any depth.",
+		Reason: "A member called query, script, command, sql, expression, template, url, callback or the like holds a program or a place; an agent writes neither, not as a part, not at any depth. Nor does it write `sudo` or `_method`.",
 	},
 	{
 		ID: "refused-member", Page: "A step over HTTP", Severity: Error,

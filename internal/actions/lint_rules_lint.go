@@ -56,7 +56,7 @@ var lintRules = []Rule{
 	{
 		ID: "input-suspect-name", Page: "Values", Severity: Error,
 		Title:  "Free text under the name of an authority",
-		Reason: "A name such as server, domain, password, role, sql or template promises a place, an identity or a program. With an enum the values are the author's and the name is only a name.",
+		Reason: "A name such as server, domain, password, role, sql or template promises a place, an identity or a program. The name may be the input's own, or that of the member in which it is sent. With an enum the values are the author's and the name is only a name.",
 	},
 	{
 		ID: "input-names-members", Page: "A step over HTTP", Severity: Error,
