@@ -12,8 +12,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # Race tests of one package take minutes on two slow cores, and several times that
 # beside other work. A test that hangs is shown by its stack all the same.
 TEST_TIMEOUT ?= 45m
-# Long enough to meet every seed and some thousand mutations.
-FUZZ_BRIEF ?= 5s
+# Long enough to meet every seed and some hundred mutations.
+FUZZ_BRIEF ?= 2s
 FUZZ_LONG ?= 5m
 # As often as the boundary asks for; some minutes.
 KILLS ?= 1000
