@@ -117,6 +117,17 @@ func (r *remote) exhausted() bool {
 	return r.extra > 0 || len(r.strays) > 0
 }
 
+// scriptedOnce says whether the whole script has one answer for a step, given once.
+func (r *remote) scriptedOnce(step string) bool {
+	n, repeats := 0, false
+	for _, a := range r.answers {
+		if a.step == step {
+			n, repeats = n+1, a.repeat
+		}
+	}
+	return n == 1 && !repeats
+}
+
 // left counts the answers that nobody asked for.
 func (r *remote) left() int {
 	r.mu.Lock()

@@ -124,6 +124,12 @@ func TestCoursesOfSeveralSteps(t *testing.T) {
 		"lost never started":  "answers:\n" + headAnswer + "  - {step: request, close: after_headers, status: 202}\n  - {step: reconcile, status: 410, repeat: true}\nwant: {ok: false, code: NEVER_STARTED}\n",
 		"read but not known":  "answers:\n" + headAnswer + "  - {step: request, status: 200}\n  - {step: reconcile, status: 410}\nwant: {ok: false, code: NEVER_STARTED}\n",
 		"not known at all":    "answers:\n" + headAnswer + "  - {step: request, status: 200}\n  - {step: reconcile, status: 500}\nwant: {ok: false, code: INVALID_RESPONSE, layer: outcome}\n",
+		"lost, one answer":    "answers:\n" + headAnswer + "  - {step: request, close: before_answer}\n  - {step: reconcile, status: 404}\nwant:\n  ok: false\n  code: UPSTREAM_UNAVAILABLE\n  sent:\n" + headSent + jobSent + backSent,
+		"behind a gateway":    "answers:\n" + headAnswer + "  - {step: request, status: 502}\n  - {step: reconcile, status: 404}\n" + found + "want:\n  ok: true\n  data: {run: r1}\n  sent:\n" + headSent + jobSent + backSent + backSent,
+		"timed out, no media": "answers:\n" + headAnswer + "  - {step: request, status: 504}\n  - {step: reconcile, status: 404}\n  - {step: reconcile, status: 503}\nwant: {ok: false, code: OUTCOME_UNKNOWN}\n",
+		"its own 503":         "answers:\n" + headAnswer + "  - {step: request, status: 503}\n  - {step: reconcile, status: 404}\nwant:\n  ok: false\n  code: UPSTREAM_UNAVAILABLE\n  sent:\n" + headSent + jobSent + backSent,
+		"accepted, then no":   "answers:\n" + headAnswer + jobAnswer + runAnswer("over", "") + "  - {step: reconcile, status: 410}\nwant:\n  ok: false\n  code: NEVER_STARTED\n  sent:\n" + headSent + jobSent + runSent + backSent,
+		"accepted, then seen": "answers:\n" + headAnswer + jobAnswer + runAnswer("over", "") + "  - {step: reconcile, status: 410}\n" + found + "want:\n  ok: true\n  data: {run: r1}\n  sent:\n" + headSent + jobSent + runSent + backSent + backSent,
 		"a run that is wrong": "answers:\n" + headAnswer + jobAnswer + runAnswer("over", "") + found + "want:\n  ok: true\n  data: {run: r1}\n",
 	}
 	cases, _ := playSteps(t, fixtures, Options{})

@@ -23,6 +23,7 @@ type turn struct {
 
 	doubted bool // an attempt of a change may have happened
 	lost    bool // … and its answer was lost
+	status  int  // of the newest answer, 0 where none came
 }
 
 // call performs the whole call.
@@ -61,12 +62,13 @@ func (t *turn) request(ctx context.Context, plan actions.Plan) {
 	end := t.send(ctx, step, t.c.Retry())
 	next, code := executor.AfterRequest(t.c, end)
 	captured := maps.Clone(t.g.captured)
-	if next == executor.GoPoll {
+	accepted := next == executor.GoPoll
+	if accepted {
 		next, code = t.poll(ctx, plan, captured)
 	}
 	if next == executor.GoReconcile {
 		t.g.settle(t.c, code)
-		t.reconcile(ctx, plan, captured, executor.Unknown{Code: code, Lost: t.lost})
+		t.reconcile(ctx, plan, captured, executor.Unknown{Code: code, Lost: t.lost, Accepted: accepted})
 		return
 	}
 	t.g.settle(t.c, code)
@@ -98,7 +100,9 @@ func (t *turn) poll(ctx context.Context, plan actions.Plan, captured map[string]
 }
 
 // reconcile looks whether the request took effect, a second time where its
-// answer was lost. What cannot be told leaves the call's end as it was.
+// answer was lost or its poll had begun. A script with one answer for the step
+// gives it to both looks, and the second is no request. What cannot be told leaves
+// the call's end as it was.
 func (t *turn) reconcile(ctx context.Context, plan actions.Plan, captured map[string]any, u executor.Unknown) {
 	before := t.g
 	step, err := plan.Step(actions.StepReconcile, t.fx.now, captured)
@@ -111,7 +115,10 @@ func (t *turn) reconcile(ctx context.Context, plan actions.Plan, captured map[st
 		next, code := executor.AfterReconcile(u, first, end)
 		if next == executor.LookAgain {
 			first = &end
-			continue
+			if !t.r.scriptedOnce(step.Name()) {
+				continue
+			}
+			_, code = executor.AfterReconcile(u, first, end)
 		}
 		if code == u.Code {
 			t.g.restore(before)
@@ -131,6 +138,9 @@ func (t *turn) send(ctx context.Context, step actions.Step, policy actions.Retry
 		if step.Request().Change() && end.Code == fault.OutcomeUnknown {
 			t.doubted, t.lost = true, t.lost || end.Lost
 		}
+		if step.Request().Change() && end.Code != "" {
+			t.lost = t.lost || executor.AnswerLost(t.status)
+		}
 		end.Doubted = t.doubted
 		return end.Code, after, end.Code != ""
 	})
@@ -143,6 +153,7 @@ func (t *turn) attempt(ctx context.Context, step actions.Step) (end executor.End
 	g.ok, g.data, g.display, g.captured, g.fault, g.rejection = false, nil, nil, nil, nil, nil
 	t.r.begin(step.Name(), step.Request().Timeout())
 	ex := t.r.exec.Send(ctx, g.target.Identity(), step.Request(), g.cred)
+	t.status = ex.Status
 	layer, rule, refused := ex.Rejected()
 	switch found := g.cred.echoed(ex); {
 	case len(found) > 0:

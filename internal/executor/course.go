@@ -2,6 +2,7 @@ package executor
 
 import (
 	"maps"
+	"net/http"
 	"time"
 
 	"chatelaine/internal/actions"
@@ -21,9 +22,22 @@ const (
 )
 
 // SecondLook is how long after the first look a reconcile looks again where the
-// request's answer was lost: a service that was still at work on it when the
-// connection broke has told the truth by then (contract-format, "Outcomes").
+// request's answer was lost or its poll had begun: a service that was still at
+// work on it has told the truth by then (contract-format, "Outcomes").
 const SecondLook = 30 * time.Second
+
+// AnswerLost says that an answer with this status is the word of somebody in
+// between that the service's own answer did not come: Request Timeout, Bad Gateway
+// and Gateway Timeout (RFC 9110, sections 15.5.9, 15.6.3 and 15.6.5). The service
+// may still be at work, as after a broken connection. 500 and 503 are answers of
+// the service itself.
+func AnswerLost(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
 
 // End is how one send ended, as far as the course of its call depends on it.
 type End struct {
@@ -78,6 +92,9 @@ func AfterPoll(c *actions.Contract, e End, over bool) (Next, fault.Code) {
 type Unknown struct {
 	Code fault.Code // OUTCOME_UNKNOWN or INVALID_RESPONSE: stays where nothing can be told
 	Lost bool       // the request's answer was lost; a restart always counts as that
+	// Accepted says that the poll had begun: the service took the request and works
+	// on it, so that it may take effect after a look that says it did not.
+	Accepted bool
 }
 
 // AfterReconcile says what a look found. first is the end of the first look
@@ -90,7 +107,7 @@ func AfterReconcile(u Unknown, first *End, e End) (Next, fault.Code) {
 		return Done, ""
 	case code == "":
 		return Done, u.Code
-	case !u.Lost:
+	case !u.Lost && !u.Accepted:
 		return Done, code
 	case first == nil:
 		return LookAgain, u.Code

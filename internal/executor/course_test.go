@@ -204,6 +204,38 @@ func TestAfterReconcile(t *testing.T) {
 	}
 }
 
+// Where the poll had begun, "it did not" needs a second look too; what the first
+// look is sure of does not.
+func TestAfterReconcileOfWhatWasAccepted(t *testing.T) {
+	did, not := End{Effect: true, EffectSaid: true}, End{EffectSaid: true}
+	u := Unknown{Code: unknown, Accepted: true}
+	for name, c := range map[string]struct {
+		first *End
+		end   End
+		next  Next
+		code  fault.Code
+	}{
+		"it did":                 {nil, did, Done, noCode},
+		"it did not, once":       {nil, not, LookAgain, unknown},
+		"it did not, twice":      {&not, not, Done, down},
+		"it did the second time": {&not, did, Done, noCode},
+		"it cannot tell":         {nil, End{Code: unknown}, Done, unknown},
+	} {
+		if next, code := AfterReconcile(u, c.first, c.end); next != c.next || code != c.code {
+			t.Errorf("%s: %d %q, want %d %q", name, next, code, c.next, c.code)
+		}
+	}
+}
+
+// Only the word of somebody in between is a lost answer.
+func TestAnswerLost(t *testing.T) {
+	for status := range 600 {
+		if got, want := AnswerLost(status), status == 408 || status == 502 || status == 504; got != want {
+			t.Errorf("%d: %v", status, got)
+		}
+	}
+}
+
 func TestAfterLookup(t *testing.T) {
 	for code, c := range map[fault.Code]End{
 		noCode: {Captured: true}, fault.Internal: {}, down: {Code: unknown}, bad: {Code: bad}, fault.NotFound: {Code: fault.NotFound}, "BUSY": {Code: "BUSY"},

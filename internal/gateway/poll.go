@@ -21,6 +21,7 @@ import (
 // the next run polls on until the same deadline.
 func (g *Gateway) poll(ctx context.Context, s *sent) {
 	policy, _ := s.contract.Poll()
+	s.accepted = true
 	due, asked := time.Duration(0), time.Duration(0) // one that was left behind is asked at once
 	if !s.polls {
 		if f := g.beginPoll(s, policy); f != nil {

@@ -15,7 +15,7 @@ import (
 // person who resolves the call meanwhile is faster, and stands.
 func (g *Gateway) reconcile(ctx context.Context, s *sent, f *fault.Error) {
 	_ = s.call.SetState(ledger.Reconciling) // one that was left behind is in it already
-	u := executor.Unknown{Code: f.Code(), Lost: s.lost}
+	u := executor.Unknown{Code: f.Code(), Lost: s.lost, Accepted: s.accepted}
 	var first *executor.End
 	for n := 1; ; n++ {
 		e, how := g.lookBack(ctx, s, n)

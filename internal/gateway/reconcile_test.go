@@ -13,8 +13,9 @@ import (
 // What a reconcile finds, after each way in which a request can leave its outcome
 // open. The request is never sent a second time by it.
 func TestReconcile(t *testing.T) {
-	post := map[string]reply{"lost": lostIt, "failed": {status: 502}, "invalid": {status: 202, body: `{"run":7}`}}
-	stays := map[string]string{"lost": "OUTCOME_UNKNOWN", "failed": "OUTCOME_UNKNOWN", "invalid": "INVALID_RESPONSE"}
+	post := map[string]reply{"lost": lostIt, "failed": {status: 500}, "not now": {status: 503}, "invalid": {status: 202, body: `{"run":7}`},
+		"timed out": {status: 408}, "bad gateway": {status: 502}, "gateway timed out": {status: 504}}
+	lost := map[string]bool{"lost": true, "timed out": true, "bad gateway": true, "gateway timed out": true}
 	for name, c := range map[string]struct {
 		job         []reply
 		read, lost  string // the end where an answer was read, and where it was lost; "" stays
@@ -41,11 +42,14 @@ func TestReconcile(t *testing.T) {
 					s := said{head: headIs, post: []reply{answer}, job: c.job, run: []reply{done}}
 					r.remote.answer(s.script())
 					want, looks := c.read, c.looks
-					if how == "lost" {
+					if lost[how] {
 						want, looks = c.lost, c.more
 					}
-					if want == "" {
-						want = stays[how]
+					switch {
+					case want == "" && how == "invalid":
+						want = "INVALID_RESPONSE"
+					case want == "":
+						want = "OUTCOME_UNKNOWN"
 					}
 					began := time.Now()
 					e := r.call("start_job", "once-00001", jobInput)
@@ -190,24 +194,27 @@ func TestReconcileWaits(t *testing.T) {
 // A poll that ends in the dark is reconciled too.
 func TestReconcileAfterPoll(t *testing.T) {
 	for name, c := range map[string]struct {
-		run  []reply
-		job  reply
-		want string
+		run   []reply
+		job   []reply
+		want  string
+		looks int
 	}{
-		"never, and it took effect": {[]reply{waits}, started, "OK"},
-		"never, and it did not":     {[]reply{waits}, noSuch, "UPSTREAM_UNAVAILABLE"},
-		"invalid, and cannot tell":  {[]reply{invalid}, isLocked, "INVALID_RESPONSE"},
-		"invalid, it took effect":   {[]reply{invalid}, started, "OK"},
+		"never, and it took effect":   {[]reply{waits}, []reply{started}, "OK", 1},
+		"never, and it did not":       {[]reply{waits}, []reply{noSuch}, "UPSTREAM_UNAVAILABLE", 2},
+		"never, and it did after all": {[]reply{waits}, []reply{noSuch, started}, "OK", 2},
+		"invalid, and it did not":     {[]reply{invalid}, []reply{noSuch}, "UPSTREAM_UNAVAILABLE", 2},
+		"invalid, and cannot tell":    {[]reply{invalid}, []reply{isLocked}, "INVALID_RESPONSE", 1},
+		"invalid, it took effect":     {[]reply{invalid}, []reply{started}, "OK", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				r := newRig(t, job(true, false))
-				s := said{head: headIs, post: taken, run: c.run, job: []reply{c.job}}
+				s := said{head: headIs, post: taken, run: c.run, job: c.job}
 				r.remote.answer(s.script())
 				r.want(r.call("start_job", "dark-00001", jobInput), "IN_PROGRESS")
 				time.Sleep(2 * time.Minute)
 				r.want(r.look("dark-00001", 0), c.want)
-				if got := r.remote.requests(); got[len(got)-1] != "GET /jobs/build" || strings.Count(strings.Join(got, " "), "GET /jobs/build") != 1 {
+				if got := r.remote.requests(); got[len(got)-1] != "GET /jobs/build" || strings.Count(strings.Join(got, " "), "GET /jobs/build") != c.looks {
 					t.Errorf("sent %v", got)
 				}
 			})

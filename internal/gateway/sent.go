@@ -28,8 +28,8 @@ type sent struct {
 	last   judged // the newest end; the zero value after a restart
 	unsent error  // why a further attempt was not sent
 	// doubted says that an attempt of a change may have happened, lost that the
-	// answer of such a one was lost.
-	doubted, lost bool
+	// answer of such a one was lost, accepted that the poll had begun.
+	doubted, lost, accepted bool
 
 	until deadline // of the poll
 	polls bool     // the poll has begun in an earlier run
@@ -42,6 +42,9 @@ func (s *sent) took(j judged) {
 		s.doubted = true
 		s.lost = s.lost || j.end().Lost
 		s.call.Doubt()
+	}
+	if s.changes() && j.fault != nil {
+		s.lost = s.lost || executor.AnswerLost(j.exchange.Status)
 	}
 	s.captured = nil
 	if captured, ok := j.proved.Captured(); ok {
