@@ -84,10 +84,12 @@ func (d *draft) pointed(n *strictyaml.Node, p validate.PredicateSpec, input bool
 		if items[1].Kind == strictyaml.Sequence && len(set) == 0 {
 			d.bad(items[1].Pos, "predicate", "", "the set of in is empty")
 		}
+		plain := true
 		for _, it := range set {
+			plain = d.literal(it, "only constants stand in a set; join equals: [POINTER, {from: PATH}] or [POINTER, {const: …}] with any_of") && plain
 			p.Set = append(p.Set, it.Value())
 		}
-		return p, ok && len(p.Set) > 0
+		return p, ok && plain && len(p.Set) > 0
 	}
 	sub, good := d.predicate(items[1], input)
 	p.Subs = []validate.PredicateSpec{sub}
@@ -149,7 +151,8 @@ func (d *draft) operand(n *strictyaml.Node, compare bool) (validate.Operand, boo
 		return validate.Operand{Kind: validate.OperandConst, Const: n.Get("const").Value()}, true
 	}
 	if !compare {
-		return validate.Operand{Kind: validate.OperandConst, Const: n.Value()}, true
+		ok := d.literal(n, "only a constant or {from: PATH}; write {const: …} for an object")
+		return validate.Operand{Kind: validate.OperandConst, Const: n.Value()}, ok
 	}
 	if n.Kind == strictyaml.Mapping {
 		return d.atOperand(n)
@@ -159,6 +162,27 @@ func (d *draft) operand(n *strictyaml.Node, compare bool) (validate.Operand, boo
 	}
 	ptr, ok := d.pointer(n)
 	return validate.Operand{Kind: validate.OperandAt, At: ptr}, ok
+}
+
+// literal refuses a constant that looks like a function, at any depth: nothing is
+// computed beside an answer, so that the object itself would be compared and
+// never be equal.
+func (d *draft) literal(n *strictyaml.Node, hint string) bool {
+	if fn := d.functionOf(n); fn != "" {
+		d.bad(n.Pos, "predicate", hint, "a predicate computes nothing, and this looks like the function %s", fn)
+		return false
+	}
+	for _, m := range n.Members {
+		if !d.literal(m.Value, hint) {
+			return false
+		}
+	}
+	for _, it := range n.Items {
+		if !d.literal(it, hint) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *draft) atOperand(n *strictyaml.Node) (validate.Operand, bool) {

@@ -40,8 +40,8 @@ var lintRules = []Rule{
 	},
 	{
 		ID: "target-not-listed", Page: "Site file", Severity: Warning,
-		Title:  "No target lists the action",
-		Reason: "Every call is refused until the operator lists it.",
+		Title:  "A routed target does not list the action",
+		Reason: "A call that would go there is refused until the operator lists it; where no target lists the action, every call is.",
 	},
 	{
 		ID: "exception-unused", Page: "Top level", Severity: Warning,
@@ -108,6 +108,11 @@ var lintRules = []Rule{
 		Title:     "An envelope that is not closed and bounded",
 		Reason:    "What leaves to an agent is closed at every level, the part that the daemon writes too.",
 		NoExample: "The daemon writes the envelope itself; the rule holds its own part to what it asks of others.",
+	},
+	{
+		ID: "poll-not-bound", Page: "Outcomes", Severity: Error,
+		Title:  "A poll of a change whose success may be about another one",
+		Reason: "A poll that asks only how the service stands takes the end of somebody else's change for this one's. It asks for what the request's answer named, or compares the answer with that, with the call's id, with what a lookup found or with an input.",
 	},
 	{
 		ID: "capture-unused", Page: "Outcomes", Severity: Warning,

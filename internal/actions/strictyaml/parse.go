@@ -69,11 +69,27 @@ func Parse(name string, data []byte, l Limits) *File {
 	}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	f.lines = strings.Split(text, "\n")
-	if !f.plainText(text) {
-		return f
+	if f.plainText(text) {
+		f.parse(text)
 	}
-	f.parse(text)
+	if f.root == nil || f.root.Kind != Mapping {
+		f.quoteNothing()
+	}
 	return f
+}
+
+// quoteNothing takes the file's own words out of what is reported about it, now
+// and later. A file that is no mapping is none of those read here: it may be a
+// key that somebody named by mistake, and a problem is printed and kept in logs.
+func (f *File) quoteNothing() {
+	f.lines = nil
+	for i := range f.problems {
+		p := &f.problems[i]
+		p.Excerpt = ""
+		if p.Rule == "number" || p.Rule == "scalar" {
+			p.Message = "a value in a spelling that JSON does not have"
+		}
+	}
 }
 
 // plainText refuses what no file of ours holds: a byte order mark, bytes that

@@ -156,6 +156,26 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestNoMappingIsNotQuoted names a file by mistake that holds a secret.
+func TestNoMappingIsNotQuoted(t *testing.T) {
+	const secret = "4711-WORD"
+	for _, text := range []string{
+		secret + "\n", "- " + secret + "\n", "\t" + secret + "\n", "&" + secret + " x\n", "\"" + secret + "\n", secret + "\x00\n", "a: [" + secret + "\n",
+		"0x4711\n", "- 0x4711\n- b: True\n", "4711_1\n",
+	} {
+		f := Parse("recovery.key", []byte(text), Limits{})
+		f.Map(f.Root(), "the site file", "targets")
+		f.Report(Pos{1, 1}, "type", "", "the site file must be a mapping")
+		var b bytes.Buffer
+		if err := f.Problems().Render(&b); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "4711") || strings.Contains(b.String(), "True") || strings.Contains(b.String(), "|") {
+			t.Errorf("%q is quoted:\n%s", text, b.String())
+		}
+	}
+}
+
 func TestRenderLongLine(t *testing.T) {
 	line := strings.Repeat("x", 300) + ": 012"
 	p := Parse("x.yaml", []byte(line+"\n"), Limits{}).Problems()

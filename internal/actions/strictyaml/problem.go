@@ -10,7 +10,7 @@ import (
 // Problem is one mistake in a file. Line and Column count from one; Column
 // counts characters. Excerpt is the offending line of the file. The files read
 // here are the operator's and the contract author's own, so a problem may quote
-// them.
+// them; it quotes nothing of a file that is no mapping, which is another file.
 type Problem struct {
 	File         string
 	Line, Column int
