@@ -276,6 +276,35 @@ func TestWhatIsShownIsText(t *testing.T) {
 	}
 }
 
+// What one answer captures is bounded together and not value by value, in its
+// canonical form; what a result holds is not bound by it.
+func TestCapturesAreBounded(t *testing.T) {
+	pick := func(at string) PickSpec { return PickSpec{Kind: PickPointer, At: at} }
+	for _, step := range []StepKind{StepLookup, StepRequest} {
+		r := mustReader(t, ReaderSpec{Step: step, Change: step == StepRequest, Rows: []RowSpec{{Status: []int{200}, HasCapture: true, Capture: map[string]PickSpec{"a": pick("/a"), "b": pick("/b")}}}})
+		bare := len(`{"a":"","b":""}`)
+		for name, c := range map[string]struct {
+			body string
+			ok   bool
+		}{
+			"as much as there may be": {twoTexts(capturedBytes/2, capturedBytes/2-bare), true},
+			"a byte more":             {twoTexts(capturedBytes/2, capturedBytes/2-bare+1), false},
+			"all in one":              {twoTexts(1, capturedBytes), false},
+			"only spaces more":        {strings.Repeat(" ", capturedBytes) + twoTexts(1, 1), true},
+			"escapes count":           {`{"a":"` + strings.Repeat(`\u0001`, capturedBytes/6) + `","b":"b"}`, false},
+		} {
+			p, no := r.Prove(answer(200, c.body), testScope, testNow)
+			if _, captured := p.Captured(); captured != c.ok || c.ok != (no == nil) || no != nil && (no.Layer != LayerPick || no.Rule != "capture-bytes") {
+				t.Errorf("step %d, %s: %v", step, name, no)
+			}
+		}
+	}
+}
+
+func twoTexts(a, b int) string {
+	return `{"a":"` + strings.Repeat("a", a) + `","b":"` + strings.Repeat("b", b) + `"}`
+}
+
 // A code that is no text and no whole number is not the code of other.
 func TestAFailureCodeIsACode(t *testing.T) {
 	r := mustReader(t, ReaderSpec{Rows: []RowSpec{{Name: "no", Status: []int{400}, Failure: &FailureSpec{At: "/code", Map: map[string]string{"x": "A_CODE"}, Other: "B_CODE"}}}})

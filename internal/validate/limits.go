@@ -20,6 +20,12 @@ const (
 	answerDepth = 64 // Kubernetes objects reach about 20
 	callerDepth = 32
 
+	// capturedBytes bounds the canonical form of all that one answer gives to later
+	// steps. These are ids, revisions and short texts; the plan and the ledger keep
+	// them until the call is forgotten, also those that are never sent. It is as much
+	// as a caller may send.
+	capturedBytes = 64 << 10
+
 	// nameBytes is twice the longest Kubernetes label key and longer than any
 	// member name of the services that contracts were cut from.
 	nameBytes = 1024

@@ -14,7 +14,7 @@ import (
 )
 
 // ruleCalls are the functions whose argument of this number is a rule's id.
-var ruleCalls = map[string]int{"refuse": 0, "onText": 0, "reject": 1, "failed": 0}
+var ruleCalls = map[string]int{"refuse": 0, "onText": 0, "reject": 1, "failed": 0, "noSecret": 2}
 
 // rulesIn collects the ids that the code of a folder uses: constants named
 // rule… or Rule…, the argument of a refusal, the field Rule of a literal.

@@ -296,6 +296,9 @@ func (f fitted) pick() (picked, *Rejection) {
 	if p.out.captured, pf = f.row.capture.take(f.from); pf != nil {
 		return f.missed("capture", pf)
 	}
+	if len(Canonical(p.out.captured)) > capturedBytes {
+		return picked{}, f.reject(LayerPick, "capture-bytes", "capture: the values have more than %d bytes together", capturedBytes)
+	}
 	if f.row.ends != endsSuccess {
 		return p, nil
 	}
