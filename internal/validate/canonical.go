@@ -122,6 +122,19 @@ func Equal(a, b any) bool {
 	return false
 }
 
+// identical is Equal where numbers have the same spelling too.
+func identical(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, identical)
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, identical)
+	}
+	return a == b
+}
+
 // clone copies a parsed value, so that what is built shares nothing with the
 // answer it was picked from.
 func clone(v any) any {

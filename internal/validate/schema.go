@@ -48,11 +48,15 @@ func (e *SchemaError) Error() string {
 // What makes an engine's weak corner reachable is refused here, not only in
 // LintSchema. An error is a *SchemaError. name is for the operator.
 func CompileSchema(name string, doc any) (*Schema, error) {
-	doc = clone(doc)
 	key, parsed := schemaKey(doc)
 	if s := keptSchema(key); parsed && s != nil {
-		return &Schema{name: name, doc: doc, first: s.first, second: s.second, patterned: s.patterned}, nil
+		own := s.doc // nobody changes it
+		if !identical(own, doc) {
+			own = clone(doc)
+		}
+		return &Schema{name: name, doc: own, first: s.first, second: s.second, patterned: s.patterned}, nil
 	}
+	doc = clone(doc)
 	if found := guardSchema(doc); len(found) > 0 {
 		return nil, &SchemaError{name, found}
 	}
