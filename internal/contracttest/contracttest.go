@@ -152,7 +152,16 @@ func (p player) run(ctx context.Context, fx fixture) (Case, played, error) {
 	return c, played{fx, c.OK, g.trace}, nil
 }
 
-// reason is the operator's words for a refusal, without the planted secret.
+// orInput names a place of the input.
+func orInput(pointer string) string {
+	if pointer == "" {
+		return "the input"
+	}
+	return "input " + pointer
+}
+
+// reason is the operator's words for a refusal, without the planted secret, with
+// the fields of an input that was refused.
 func reason(g got) string {
 	text := ""
 	switch {
@@ -160,6 +169,9 @@ func reason(g got) string {
 		text = g.rejection.Error()
 	case g.fault != nil:
 		text = g.fault.Error()
+		for _, f := range g.fault.Fields() {
+			text += "; " + orInput(f.Pointer) + " " + f.Reason
+		}
 	}
 	return (&comparison{g: g}).clean(text)
 }

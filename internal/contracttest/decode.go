@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type decoder struct {
 	dir    string
 	bodies map[string]bool // files of body_file, by their path
 	steps  []string        // the steps that the contract has
+	codes  []string        // the codes of the API and of the contract; empty where none is known
 }
 
 // sshKeys belong to steps that this release does not play.
@@ -226,6 +228,7 @@ func (d decoder) want(n *strictyaml.Node, w *want) {
 	if code != nil {
 		w.code, _ = d.f.Text(code, "want.code")
 	}
+	known := d.code(code, w.code)
 	if layer != nil {
 		w.layer, _ = d.f.Word(layer, "want.layer", layers...)
 	}
@@ -238,7 +241,7 @@ func (d decoder) want(n *strictyaml.Node, w *want) {
 		d.f.Report(n.Pos, "exclusive", "", "a failure has no data and no display")
 	case !w.ok && code == nil:
 		d.f.Report(n.Pos, "missing-key", "", "a failure needs a code")
-	case layer != nil && w.code != "INVALID_RESPONSE":
+	case layer != nil && w.code != "INVALID_RESPONSE" && known:
 		d.f.Report(layer.Pos, "exclusive", "", "only INVALID_RESPONSE has a layer")
 	}
 	if s := n.Get("sent"); s != nil {
@@ -247,6 +250,20 @@ func (d decoder) want(n *strictyaml.Node, w *want) {
 			w.sent = append(w.sent, d.sent(it))
 		}
 	}
+}
+
+// code refuses a code that no call can end with: the fixture would fail for ever,
+// and a slip is told beside the others of the file.
+func (d decoder) code(n *strictyaml.Node, code string) bool {
+	if n == nil || n.Kind != strictyaml.String || len(d.codes) == 0 || slices.Contains(d.codes, code) {
+		return true
+	}
+	hint := strictyaml.DidYouMean(code, d.codes)
+	if hint == "" {
+		hint = "write a code of the API, such as NOT_FOUND, or one that the contract declares under failures"
+	}
+	d.f.Report(n.Pos, "word", hint, "want.code cannot be %q: it is no code of the API, and the contract declares none of that name", code)
+	return false
 }
 
 func (d decoder) sent(n *strictyaml.Node) sent {

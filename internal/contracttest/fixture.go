@@ -11,6 +11,7 @@ import (
 	"chatelaine/internal/actions"
 	"chatelaine/internal/actions/strictyaml"
 	"chatelaine/internal/contracttest/upstream"
+	"chatelaine/internal/fault"
 )
 
 // Bounds of a fixture. They only keep a slip from filling the machine.
@@ -190,7 +191,7 @@ func readFixture(path string, c *actions.Contract, bodies map[string]bool) (fixt
 
 // fixtureFrom reads a fixture's text.
 func fixtureFrom(path string, data []byte, c *actions.Contract, bodies map[string]bool) (fixture, actions.Problems) {
-	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path), bodies: bodies, steps: stepNames(c)}
+	d := decoder{f: strictyaml.Parse(path, data, strictyaml.Limits{Bytes: maxFixture}), dir: filepath.Dir(path), bodies: bodies, steps: stepNames(c), codes: codesOf(c)}
 	fx := fixture{path: path}
 	if kindOf(path) == "" {
 		d.f.ReportFile("fixture-kind", "rename it", "a fixture's file name begins with its kind: %s", strings.Join(kinds, ", "))
@@ -199,6 +200,18 @@ func fixtureFrom(path string, data []byte, c *actions.Contract, bodies map[strin
 		d.fixture(&fx)
 	}
 	return fx, d.f.Problems()
+}
+
+// codesOf are the words that want.code may be in a contract's fixtures.
+func codesOf(c *actions.Contract) []string {
+	var out []string
+	for _, code := range fault.Codes() {
+		out = append(out, string(code))
+	}
+	for _, own := range c.OwnCodes() {
+		out = append(out, own.Code)
+	}
+	return out
 }
 
 // stepNames are the words that step may be in a contract's fixtures.

@@ -38,6 +38,9 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 		"set_thing/near-miss-yaml.yaml":   "name: a\nname: b\n",
 		"set_thing/near-miss-file.yaml":   "name: n\ninput: {}\nanswers: [{step: request, status: 200, body_file: ../../../secret}]\nwant: {ok: false, code: X}\n",
 		"set_thing/failure-absent.yaml":   "name: n\ninput: {}\nanswers: [{step: request, status: 200, body_file: none.json}]\nwant: {ok: false, code: NOT_FOUND, data: {}}\n",
+		"set_thing/failure-code.yaml":     "name: n\ninput: {}\ncolour: blue\nanswers: []\nwant: {ok: false, code: INVALID_RESPONS, layer: schema}\n",
+		"set_thing/failure-own.yaml":      "name: n\ninput: {}\nanswers: []\nwant: {ok: false, code: SOMETHING_ELSE}\n",
+		"set_thing/failure-case.yaml":     "name: n\ninput: {}\nanswers: []\nwant: {ok: false, code: not_found}\n",
 		"set_thing/failure-no-layer.yaml": "name: n\ninput: {}\nanswers: []\nwant: {ok: false, code: NOT_FOUND, layer: schema}\n",
 	})
 	_, err := Run(context.Background(), o)
@@ -47,7 +50,7 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 	}
 	text := ps.Error()
 	for _, p := range ps {
-		text += "\n" + filepath.Base(p.File) + ": " + p.Message
+		text += "\n" + filepath.Base(p.File) + ": " + p.Message + " = " + p.Hint
 	}
 	for _, want := range []string{
 		"rejected-x.yaml: a fixture's file name begins with its kind",
@@ -69,6 +72,10 @@ want: {ok: true, code: NOT_FOUND, sent: [{step: request, method: GET, json: {}, 
 		"failure-absent.yaml: body_file cannot be read",
 		"failure-absent.yaml: a failure has no data",
 		"failure-no-layer.yaml: only INVALID_RESPONSE has a layer",
+		`failure-code.yaml: a fixture has no key "colour"`,
+		`failure-code.yaml: want.code cannot be "INVALID_RESPONS": it is no code of the API, and the contract declares none of that name = did you mean "INVALID_RESPONSE"?`,
+		`failure-own.yaml: want.code cannot be "SOMETHING_ELSE": it is no code of the API, and the contract declares none of that name = write a code of the API`,
+		`failure-case.yaml: want.code cannot be "not_found": it is no code of the API, and the contract declares none of that name = did you mean "NOT_FOUND"?`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not told: %s", want)

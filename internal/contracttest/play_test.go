@@ -102,7 +102,11 @@ func TestLayerAndCode(t *testing.T) {
 			}
 		})
 	}
-	x := playOne(t, "get_thing", fixture(json+`'{"id":7}'`, "code: INVALID_RESPONSE, layer: parse"))
+	x := playOne(t, "get_thing", "name: n\ninput: {id: ../x, more: 1}\nanswers: []\nwant: {ok: true, data: {}}\n")
+	if x.OK || !strings.Contains(x.Reason, "input /id ") || !strings.Contains(x.Reason, "input /more ") || strings.Contains(x.Reason, "..") {
+		t.Errorf("the fields of the input that was refused: %q", x.Reason)
+	}
+	x = playOne(t, "get_thing", fixture(json+`'{"id":7}'`, "code: INVALID_RESPONSE, layer: parse"))
 	if x.OK || x.Diffs[0] != (Diff{"layer", "parse", "schema"}) || x.Layer != "schema" {
 		t.Errorf("%+v", x)
 	}

@@ -213,7 +213,7 @@ func DidYouMean(word string, known []string) string { return didYouMean(word, kn
 func didYouMean(word string, known []string) string {
 	best, bestAt := 3, "" // more than two slips is another word
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), k); d < best && d < len(k) {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < best && d < len(k) {
 			best, bestAt = d, k
 		}
 	}
