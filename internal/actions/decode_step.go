@@ -260,7 +260,7 @@ func (d *draft) formNames(n *strictyaml.Node) {
 		if overridingMember(m.Key) {
 			d.bad(m.KeyPos, "refused-member", "", "the form key %q changes what a request is or for whom", m.Key)
 		}
-		if m.Key == "" || strings.ContainsAny(m.Key, "[]") {
+		if m.Key == "" || strings.ContainsAny(plainForm(m.Key), "[]") {
 			d.bad(m.KeyPos, "form", "write nested keys as a mapping", "a form key is empty or holds a bracket")
 		}
 		if m.Value.Kind == strictyaml.Mapping && d.functionOf(m.Value) == "" {

@@ -171,7 +171,7 @@ func (d *draft) wholeObject(at strictyaml.Pos, path string, sc scope) bool {
 	}
 	for _, pattern := range view.namePatterns(s, refDepth) {
 		for _, name := range runnableNames {
-			if patternMatches(pattern, name) {
+			if patternMatches(pattern, name) || patternMatches(pattern, wide(name)) {
 				d.bad(at, "input-member", "begin the pattern of the names with a word of yours, or take a list of objects with a name and a value", "a member of it may be named %q, and no input and no answer may be part of that", name)
 				return false
 			}

@@ -72,7 +72,7 @@ func LintAll(c *Contract, s *Set) []Finding {
 	}
 	for _, look := range []func(){
 		l.fixtures, l.sentence, l.shown, l.bound, l.expects, l.codes, l.listed, l.signed,
-		l.suspectNames, l.suspectPlaces, l.namedMembers, l.freePaths, l.grammars, l.rows, l.captures, l.echoes, l.constants, l.compareAndSet, l.pieces, l.words, l.envelope,
+		l.suspectNames, l.suspectPlaces, l.namedMembers, l.freePaths, l.grammars, l.rows, l.pollBound, l.captures, l.echoes, l.constants, l.compareAndSet, l.pieces, l.words, l.envelope,
 	} {
 		look()
 	}

@@ -200,7 +200,7 @@ var contractRules = []Rule{
 	{
 		ID: "reconcile", Page: "Outcomes", Severity: Error,
 		Title:  "A `took_effect: true` that may be about another thing",
-		Reason: "An answer about something else would end the call as done. Everything that names the thing is asked for or compared.",
+		Reason: "An answer about something else would end the call as done. Everything that names the thing is asked for or compared, and always something of the call. What is compared with one element of a list says nothing about another one that is picked: count one, or find the element by it.",
 	},
 	{
 		ID: "outcome-step", Page: "Outcomes", Severity: Error,

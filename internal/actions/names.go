@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -86,7 +88,7 @@ func words(name string) []string {
 			cur = nil
 		}
 	}
-	rs := []rune(name)
+	rs := []rune(plainForm(name))
 	for i, r := range rs {
 		switch {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
@@ -110,9 +112,22 @@ func words(name string) []string {
 // by way of the capital, so that a long s is an s and the sign of Kelvin a k.
 func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
+// plainForm writes full-width letters, ligatures and other look-alikes as the letters
+// that they stand for (NFKC, Unicode Standard Annex 15) and leaves out what nobody
+// sees: a service that does the same would read a name that we did not.
+func plainForm(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(name))
+}
+
 // keyPieces splits a query key as servers do that read nested values out of
 // brackets and dots.
 func keyPieces(name string) []string {
+	name = plainForm(name)
 	return append([]string{name}, strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("[]. ", r) })...)
 }
 
@@ -141,10 +156,20 @@ var runnableNames = []string{
 	"URL", "SQL", "Query", "Url", "_method", "sudo", "x_url",
 }
 
+// wide writes a name in full-width letters, which NFKC takes for the plain ones.
+func wide(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r > ' ' && r <= '~' {
+			return r + '\uff01' - '!'
+		}
+		return r
+	}, name)
+}
+
 // overridingMember says whether a query or form key changes what the request is
 // or for whom; it is refused even with a constant.
 func overridingMember(name string) bool {
-	n := folded(strings.TrimSpace(name))
+	n := folded(strings.TrimSpace(plainForm(name)))
 	return n == "_method" || n == "sudo"
 }
 

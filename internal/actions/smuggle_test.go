@@ -35,7 +35,7 @@ summary: Roll a version out.
 owner: release team
 effect: change
 input: ` + s.input + `
-route: {target: releases}
+route: {target: releases, with: {app: shop}}
 approval: {sentence: "Roll it out"}
 ` + s.lookup + "request:\n  method: POST\n" + s.request + smuggledEnd +
 		"result: {type: object, additionalProperties: false, properties: {id: {type: string, pattern: '^r[0-9]{1,9}$', maxLength: 10}}}\n" + once

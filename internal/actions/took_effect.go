@@ -2,6 +2,7 @@ package actions
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -22,16 +23,13 @@ func (d *draft) tookEffectBound() {
 			continue
 		}
 		bound := maps.Clone(asked)
-		if row.When != nil {
-			maps.Copy(bound, boundBy(*row.When))
-		}
-		for _, p := range row.Success {
-			if p.Find != nil && !mayLeaveOut(p) { // what is left out where nothing is found ties nothing
-				maps.Copy(bound, boundBy(p.Find.Where))
-			}
-		}
-		d.boundByChecks(row, bound)
+		maps.Copy(bound, rowTies(row, false))
+		maps.Copy(bound, checkTies(row, d.c.checks, "same"))
 		if d.ownMark(bound) {
+			continue
+		}
+		if !d.tiedAtAll(row, bound) {
+			d.bad(s.rowPos[i], "reconcile", "compare it with an input, with call.id where the request sends it, or with what a lookup found", "this row says that the request took effect, and nothing ties its answer to this call")
 			continue
 		}
 		for _, path := range names {
@@ -40,6 +38,30 @@ func (d *draft) tookEffectBound() {
 			}
 		}
 	}
+}
+
+// tiedAtAll says whether anything of this call stands behind a row: an input, its
+// own mark, or a fact that was found before. What the operator wrote is the same for
+// every call, and the time is for every call of that time. That a thing which only
+// the operator names is gone needs no more where the request was to take it away.
+func (d *draft) tiedAtAll(row validate.RowSpec, bound map[string]bool) bool {
+	more := rowTies(row, true)
+	maps.Copy(more, bound)
+	maps.Copy(more, checkTies(row, d.c.checks, "increased"))
+	for path := range more {
+		if ofTheCall(path) && path != "call.now" {
+			return true
+		}
+	}
+	gone := !slices.ContainsFunc(row.Status, func(st int) bool { return st != http.StatusNotFound && st != http.StatusGone })
+	return gone && d.c.effect == Destroy && d.c.request.path != nil && d.c.reconcile.path != nil && d.c.request.path.text == d.c.reconcile.path.text
+}
+
+// ofTheCall says whether a value comes with one call: not the operator's, and not
+// of the answer that is looked at.
+func ofTheCall(path string) bool {
+	root, _, dotted := strings.Cut(path, ".")
+	return dotted && root != "target" && root != "result"
 }
 
 // tied says whether a value that names the thing is bound: by itself, as a part of
@@ -139,51 +161,20 @@ func (s *stepSpec) askedPaths() map[string]bool {
 	return out
 }
 
-// boundBy lists the value paths that a predicate compares for equality wherever
-// it is true.
-func boundBy(p validate.PredicateSpec) map[string]bool {
-	out := map[string]bool{}
-	switch p.Op {
-	case "equals":
-		if p.Arg.Kind == validate.OperandFrom {
-			out[p.Arg.From] = true
-		}
-	case "compare":
-		if p.Cmp == "==" {
-			for _, o := range []validate.Operand{p.Left, p.Right} {
-				if o.Kind == validate.OperandFrom {
-					out[o.From] = true
-				}
-			}
-		}
-	case "all_of", "some", "each":
-		for _, sub := range p.Subs {
-			maps.Copy(out, boundBy(sub))
-		}
-	case "any_of":
-		for i, sub := range p.Subs {
-			each := boundBy(sub)
-			if i == 0 {
-				out = each
-			}
-			maps.DeleteFunc(out, func(path string, _ bool) bool { return !each[path] })
-		}
-	}
-	return out
-}
-
-// boundByChecks adds what same compares with a member that the row picks.
-func (d *draft) boundByChecks(row validate.RowSpec, bound map[string]bool) {
-	for _, c := range d.c.checks {
-		sides := []string{c.Left, c.Right}
-		picked := slices.ContainsFunc(sides, func(p string) bool {
+// checkTies lists what the checks of one kind compare with a member that the row
+// picks from the answer.
+func checkTies(row validate.RowSpec, checks []validate.CheckSpec, kind string) map[string]bool {
+	bound := map[string]bool{}
+	for _, c := range checks {
+		picked := slices.ContainsFunc([]string{c.Left, c.Right}, func(p string) bool {
 			rest, ok := strings.CutPrefix(p, "result.")
 			member, _, _ := strings.Cut(rest, ".")
 			pick, has := row.Success[member]
 			return ok && has && pick.Kind != validate.PickConst && pick.Kind != validate.PickFrom
 		})
-		if c.Kind == "same" && picked {
+		if c.Kind == kind && picked {
 			bound[c.Left], bound[c.Right] = true, true
 		}
 	}
+	return bound
 }
