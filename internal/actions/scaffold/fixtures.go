@@ -29,6 +29,7 @@ func (o *Outline) fixtures() map[string]string {
 	input, body := o.examples()
 	list := []fixture{o.accepted(input, body)}
 	list = append(list, o.nearMisses(input, body)...)
+	list = append(list, o.othersThings(input, body)...)
 	list = append(list, o.failing(input)...)
 	list = append(list, o.hostile(input, body)...)
 	out := map[string]string{}
@@ -188,6 +189,29 @@ func (o *Outline) nearMisses(input map[string]any, body any) []fixture {
 			less := maps.Clone(m)
 			delete(less, x.Name)
 			return append(out, near("less", "a member is missing: "+oneLine(x.Name, DefaultWord), o.answer(o.Status, less), "schema"))
+		}
+	}
+	return out
+}
+
+// othersThings are answers about another thing than was asked about, one for each
+// check that refuses them: without one nothing shows that the check works.
+func (o *Outline) othersThings(input map[string]any, body any) []fixture {
+	var out []fixture
+	for i, name := range o.bound() {
+		at := slices.IndexFunc(o.Outputs, func(x Output) bool { return x.Name == name })
+		x := o.Outputs[at]
+		other := deepCopy(body)
+		for _, v := range x.Shape.others() {
+			set(other, x.Pointer, v)
+			if !validate.Equal(v, input[name]) && x.Shape.fits(v, forResult) && o.Answer.fits(other, forAnswer) {
+				file := "near-miss-another"
+				if i > 0 {
+					file += "-" + strconv.Itoa(i+1)
+				}
+				out = append(out, fixture{file: file, name: "an answer about another " + oneLine(name, DefaultWord), input: input, answers: []string{o.answer(o.Status, other)}, want: refusal("check")})
+				break
+			}
 		}
 	}
 	return out

@@ -127,6 +127,9 @@ func (o *Outline) check() []string {
 	if len(o.Outputs) > MaxOutputs {
 		bad("more than %d outputs", MaxOutputs)
 	}
+	if o.Method == "HEAD" && len(o.Outputs)+len(o.Texts) > 0 {
+		bad("an answer to HEAD has no body, and an output is taken from the body: use GET, or take the outputs away and pick {header: NAME} in the draft")
+	}
 	names := map[string]bool{}
 	for _, x := range append(slices.Clone(o.Outputs), o.Texts...) {
 		if names[x.Name] {

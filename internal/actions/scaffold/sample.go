@@ -77,6 +77,33 @@ func (s Shape) made(u use) any {
 	return cut(strings.Repeat(from.text, 1+s.Min/len(from.text)), s.Max)
 }
 
+// others are values of which one differs from any given one, where the shape has
+// two. Not each of them fits the shape.
+func (s Shape) others() []any {
+	from := answerSamples
+	out := append([]any{}, s.Values...)
+	switch s.Kind {
+	case YesNo:
+		return append(out, true, false)
+	case Whole, Decimal:
+		return append(out, s.someNumber(json.Number(from.number)), s.Low, s.High)
+	case Moment:
+		return append(out, from.moment, inputSamples.moment)
+	case Day:
+		return append(out, from.day, inputSamples.day)
+	case UUID:
+		return append(out, from.uuid, inputSamples.uuid)
+	case Text, Word:
+		out = append(out, from.word, cut(from.word, s.Max))
+		if made, ok := s.made(forAnswer).(string); ok && made != "" {
+			for _, last := range "zbZB29" {
+				out = append(out, made[:len(made)-1]+string(last))
+			}
+		}
+	}
+	return out
+}
+
 func cut(s string, most int) string { return s[:min(len(s), max(most, 0))] }
 
 // someNumber is the wanted one where that lies between the bounds.

@@ -34,6 +34,11 @@ var good = map[string]scaffold.Answers{
 	},
 	"nothing said": {Action: "touch_it", Effect: "change", Service: "s", Method: "PUT", Path: "/x"},
 	"a ping":       {Action: "ping_it", Effect: "read", Service: "s", Method: "HEAD", Path: "/x"},
+	"the same thing": {
+		Action: "get_pair", Effect: "read", Service: "s", Method: "GET", Path: "/x/{a}/{b}",
+		Inputs:  []string{"a:word=1", "b:choice=x|y", "c:whole=3..4", "d:yesno", "e:time", "f:day", "g:uuid", "h:number=0..0.5", "i:whole=-5..-4"},
+		Outputs: []string{"a:word=1", "b:choice=x|y", "c:whole=3..4", "d:yesno", "e@/at/e:time", "f:day", "g:uuid", "h:number=0..0.5", "i:whole=-5..-4"},
+	},
 	"hard words": {
 		Action: "set_mode", Effect: "change", Service: "no", Method: "PATCH", Path: "/modes/{mode}", Summary: "It's {odd}: \"#1\" – yes\u202e\nand no.", Owner: "null",
 		Inputs:  []string{"mode:choice=yes|no|null|1|1.0", "null:text=10", "true:choice=#|: |it's"},
@@ -86,6 +91,11 @@ func played(t *testing.T, site, contracts, text string) {
 			t.Errorf("%s: %+v\n%s\n%s", c.File, c, b, text)
 		}
 	}
+	for _, v := range rep.Coverage {
+		for _, p := range v.NeverRefused {
+			t.Errorf("%s: no fixture is refused by %s\n%s", v.Action, p.Name, text)
+		}
+	}
 	for _, m := range rep.Mutations {
 		for _, h := range m.Holes {
 			t.Errorf("a hole: %+v\n%s", h, text)
@@ -106,6 +116,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{"a change that gets", func(a *scaffold.Answers) { a.Effect = "change" }, "needs a method that changes something"},
 		{"a delete that changes", func(a *scaffold.Answers) { a.Effect, a.Method = "change", "DELETE" }, "a DELETE request destroys"},
 		{"service", func(a *scaffold.Answers) { a.Service = "https://x" }, "is no name of a service"},
+		{"an output of HEAD", func(a *scaffold.Answers) { a.Method = "HEAD" }, "an answer to HEAD has no body"},
 		{"path", func(a *scaffold.Answers) { a.Path = "v1/x" }, "begins with /"},
 		{"query in the path", func(a *scaffold.Answers) { a.Path = "/x?y=1" }, "has no query"},
 		{"a hole in the path", func(a *scaffold.Answers) { a.Path = "/x/{other}" }, "there is no input of that name"},

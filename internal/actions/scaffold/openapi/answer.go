@@ -254,7 +254,7 @@ func (r *reader) failure(status int, v any) {
 		known[0] = "SERVICE_" + known[0]
 	}
 	f := scaffold.Failure{Status: status, Code: known[0], Message: known[1], Media: "none", Body: "{}"}
-	if m, err := r.d.resolve(v); err == nil {
+	if m, err := r.d.resolve(v); err == nil && r.o.Method != http.MethodHead {
 		content, _ := m["content"].(object)
 		media, form := chooseMedia(content)
 		switch {
@@ -267,6 +267,8 @@ func (r *reader) failure(status int, v any) {
 			f.Media = "text"
 		case len(content) > 0:
 			r.o.Decide("answer %d: it is neither JSON nor text; the draft expects an empty body", status)
+		default:
+			r.o.Decide("answer %d: the description gives it no content, and the draft expects an empty body; look at a real one", status)
 		}
 	}
 	r.o.Decide("failures.%s: say in your own words what %d means, and whether a new call may succeed", f.Code, status)

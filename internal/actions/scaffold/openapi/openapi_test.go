@@ -104,6 +104,9 @@ func plays(t *testing.T, o *scaffold.Outline) {
 	}
 	for _, c := range rep.Coverage {
 		t.Logf("%+v", c)
+		if len(c.NeverRefused) > 0 {
+			t.Errorf("no fixture is refused by %+v\n%s", c.NeverRefused, text)
+		}
 	}
 	kinds := map[string]bool{}
 	for _, c := range rep.Cases {
@@ -238,4 +241,37 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A refusal without content is expected without a body, which is a decision; an
+// answer to HEAD has none in any case.
+func TestRefusalsWithoutContent(t *testing.T) {
+	d, err := openapi.Parse([]byte(`openapi: 3.0.3
+info: {title: T, version: 1.0.0}
+servers: [{url: 'https://t.example'}]
+paths:
+  /things:
+    get:
+      operationId: listThings
+      responses:
+        '200': {description: ok, content: {application/json: {schema: {type: object, required: [n], properties: {n: {type: integer, minimum: 0, maximum: 9}}}}}}
+        '409': {description: busy}
+    head:
+      operationId: headThings
+      responses:
+        '200': {description: ok}
+        '409': {description: busy, content: {application/json: {schema: {type: object}}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := func(o *scaffold.Outline) bool {
+		return slices.ContainsFunc(o.Decisions, func(s string) bool { return strings.Contains(s, "answer 409: the description gives it no content") })
+	}
+	get, head := outline(t, d, "listThings", "draft_get"), outline(t, d, "headThings", "draft_head")
+	if !told(get) || told(head) {
+		t.Errorf("GET: %v\nHEAD: %v", get.Decisions, head.Decisions)
+	}
+	plays(t, get)
+	plays(t, head)
 }
