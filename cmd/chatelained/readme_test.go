@@ -31,6 +31,7 @@ var readmeBlocks = []struct{ first, not string }{
 	{"export CHATELAINE_AGENT=build-worker", ""},
 	{"chatelaine calls list", ""},
 	{`socket="$CHATELAINE_RUNTIME/agent.sock"`, ""},
+	{"chatelaine contract show", ""},
 }
 
 // notTyped are commands that the test has done already.
