@@ -170,8 +170,12 @@ func (d *draft) wholeObject(at strictyaml.Pos, path string, sc scope) bool {
 		}
 	}
 	for _, pattern := range view.namePatterns(s, refDepth) {
+		if !overAlphabet(pattern, func(r rune) bool { return r == ' ' || visible(r) }) {
+			d.bad(at, "input-member", "write the pattern of the names over ASCII, or take a list of objects with a name and a value", "a member of it may be named in letters that look like others")
+			return false
+		}
 		for _, name := range runnableNames {
-			if patternMatches(pattern, name) || patternMatches(pattern, wide(name)) {
+			if patternMatches(pattern, name) {
 				d.bad(at, "input-member", "begin the pattern of the names with a word of yours, or take a list of objects with a name and a value", "a member of it may be named %q, and no input and no answer may be part of that", name)
 				return false
 			}

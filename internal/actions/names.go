@@ -117,7 +117,7 @@ func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 // sees: a service that does the same would read a name that we did not.
 func plainForm(name string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 			return -1
 		}
 		return r
@@ -154,16 +154,6 @@ var runnableNames = []string{
 	"query", "mutation", "script", "command", "sql", "jql", "expression", "template", "url", "uri", "endpoint", "host",
 	"callback", "webhook", "redirect", "callback_url", "webhook_url", "redirect_uri", "callbackUrl", "webhookUrl", "redirectUri",
 	"URL", "SQL", "Query", "Url", "_method", "sudo", "x_url",
-}
-
-// wide writes a name in full-width letters, which NFKC takes for the plain ones.
-func wide(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r > ' ' && r <= '~' {
-			return r + '\uff01' - '!'
-		}
-		return r
-	}, name)
 }
 
 // overridingMember says whether a query or form key changes what the request is

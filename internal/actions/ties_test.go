@@ -193,7 +193,7 @@ func TestPollNotBound(t *testing.T) {
 // Names that only look another way are read as what they stand for.
 func TestMembersThatLookLikeOthers(t *testing.T) {
 	for name, want := range map[string]bool{
-		"ｕｒｌ": true, "ＵＲＬ": true, "ｑｕｅｒｙ": true, "image＿url": true, "ｃａｌｌｂａｃｋ": true, "𝐬𝐜𝐫𝐢𝐩𝐭": true, "ⓗⓞⓢⓣ": true, "u\u200brl": true, "que\u00adry": true,
+		"ｕｒｌ": true, "ＵＲＬ": true, "ｑｕｅｒｙ": true, "image＿url": true, "ｃａｌｌｂａｃｋ": true, "𝐬𝐜𝐫𝐢𝐩𝐭": true, "ⓗⓞⓢⓣ": true, "u\u200brl": true, "que\u00adry": true, "ur\u3164l": true,
 		"ｓｕｄｏ": true, "＿ｍｅｔｈｏｄ": true, "ｎａｍｅ": false, "größe": false, "名前": false, "ﬁle": false,
 	} {
 		if ForbiddenMember(name) != want {
@@ -209,17 +209,27 @@ func TestMembersThatLookLikeOthers(t *testing.T) {
 		t.Error("a wide word of authority is none")
 	}
 	for name, c := range map[string]smuggled{
-		"a wide member":    {request: "  path: /v1/x\n  json: {ｕｒｌ: {from: input.name}}", want: "input-member"},
-		"a wide query key": {request: "  path: /v1/x\n  query: {ｓｑｌ: {from: input.name}}", want: "input-member"},
-		"a wide form key":  {request: "  path: /v1/x\n  form: {ｓｕｄｏ: root}", want: "refused-member"},
-		"wide brackets":    {request: "  path: /v1/x\n  form: {a［b］: x}", want: "form"},
-		"a wide name by pattern": {
-			input:   "{type: object, additionalProperties: false, required: [map], properties: {map: {type: object, additionalProperties: false, maxProperties: 3, patternProperties: {'^[ａ-ｚ]{1,9}$': {type: string, maxLength: 9}}}}}",
-			request: "  path: /v1/x\n  json: {map: {from: input.map}}", want: "input-member",
-		},
+		"a wide member":            {request: "  path: /v1/x\n  json: {ｕｒｌ: {from: input.name}}", want: "input-member"},
+		"a wide query key":         {request: "  path: /v1/x\n  query: {ｓｑｌ: {from: input.name}}", want: "input-member"},
+		"a wide form key":          {request: "  path: /v1/x\n  form: {ｓｕｄｏ: root}", want: "refused-member"},
+		"wide brackets":            {request: "  path: /v1/x\n  form: {a［b］: x}", want: "form"},
 		"a constant under one":     {request: "  path: /v1/x\n  json: {ｕｒｌ: none}"},
 		"a word of another tongue": {request: "  path: /v1/x\n  json: {größe: {from: input.name}}"},
 	} {
 		c.holds(t, name)
+	}
+}
+
+// Names that the caller chooses by a pattern are plain letters.
+func TestNamePatternsAreASCII(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"^label-[a-z]{1,9}$": "", "^label [0-9]{1,3}$": "", "^(team|app)-[a-z]{1,9}$": "",
+		"^[ａ-ｚ]{1,9}$": "input-member", "^ｕ(rl|ri)$": "input-member", "^[𝐚-𝐳]{3}$": "input-member", "^label-[a-zé]{1,9}$": "input-member",
+	} {
+		c := smuggled{
+			input:   "{type: object, additionalProperties: false, required: [map], properties: {map: {type: object, additionalProperties: false, maxProperties: 3, patternProperties: {'" + pattern + "': {type: string, maxLength: 9}}}}}",
+			request: "  path: /v1/x\n  json: {map: {from: input.map}}", want: want,
+		}
+		c.holds(t, pattern)
 	}
 }
