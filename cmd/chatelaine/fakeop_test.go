@@ -45,6 +45,10 @@ func (d *fakeDaemon) status(w http.ResponseWriter, _ *http.Request) {
 	if d.options["slot"] == "keychain" {
 		unattended = append(unattended, obj{"id": "0123456789abcdef", "kind": "keychain", "unattended": true, "opens": true, "detail": "convenience: any process of this user can read it\u202e"})
 	}
+	damaged := []string{}
+	if name := d.options["damaged"]; name != "" {
+		damaged = append(damaged, name)
+	}
 	cards, pending := 0, 0
 	for _, c := range d.cards {
 		if c.State == "open" {
@@ -60,7 +64,7 @@ func (d *fakeDaemon) status(w http.ResponseWriter, _ *http.Request) {
 		"vault": obj{"state": state, "reason": d.options["reason"], "since": "2026-01-05T10:00:00Z", "backend": "file", "rollback": "not detectable", "identities": 1,
 			"auto_lock": "after a sleep of the machine", "unattended": unattended},
 		"contracts": obj{"loaded": 1, "digest": "f00d", "problems": []string{}}, "record": obj{"state": "writing", "next_seq": 12, "epoch": 3},
-		"approvals": obj{"open": cards}, "sessions": obj{"pending": pending, "authorised": 0}, "calls": obj{"running": 0, "unresolved": 0},
+		"approvals": obj{"open": cards}, "sessions": obj{"pending": pending, "authorised": 0}, "calls": obj{"running": 0, "unresolved": 0, "damaged": damaged},
 		"listeners": []obj{{"name": "agent", "address": "agent.sock", "state": "listening"}}, "later_member": true})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -122,6 +123,9 @@ func (a *app) nextSteps(s client.Status) {
 	}
 	if s.Calls.Unresolved > 0 {
 		a.note("%s: chatelaine calls list --unresolved", plural(s.Calls.Unresolved, "call may or may not have happened", "calls may or may not have happened"))
+	}
+	if n := len(s.Calls.Damaged); n > 0 {
+		a.note("%s cannot be read (%s): find the call in the record and look at the remote system; it is never sent again", plural(n, "entry of the ledger", "entries of the ledger"), printable(strings.Join(s.Calls.Damaged, ", ")))
 	}
 	if s.Record.Warning != "" {
 		a.note("record: %s", printable(s.Record.Warning))

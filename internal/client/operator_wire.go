@@ -54,6 +54,8 @@ type Status struct {
 	Calls struct {
 		Running    int `json:"running"`
 		Unresolved int `json:"unresolved"`
+		// Damaged names entries of the ledger that cannot be read.
+		Damaged []string `json:"damaged"`
 	} `json:"calls"`
 	Listeners []Listener `json:"listeners"`
 }

@@ -81,6 +81,27 @@ func TestACallResolvedMeanwhileStopsNoUnlock(t *testing.T) {
 	})
 }
 
+// An entry of the ledger that cannot be read keeps no vault shut: the other calls
+// are taken up, and status and log name it.
+func TestADamagedEntryStopsNoUnlock(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(true, false))
+		s := said{head: headIs, post: []reply{{after: time.Minute}}, job: []reply{started}}
+		r.remote.answer(s.script())
+		go r.g.Perform(r.t.Context(), Ask{Token: r.token, Peer: r.peer, Action: "start_job", Input: map[string]any{"key": "build"}, RequestID: "whole-0001"})
+		time.Sleep(time.Second)
+		key := []byte(strings.Repeat("k", 32))
+		r.must(r.store.Put("ledger.open", key, key))
+		r.must(r.store.Put("ledger.calls", key, []byte("no entry")))
+		r.crash()
+		time.Sleep(time.Second)
+		r.want(r.look("whole-0001", 0), "OK")
+		if got := r.g.Damaged(); len(got) != 1 || got[0] != "6b6b6b6b6b6b" || !strings.Contains(r.told.String(), got[0]) {
+			t.Errorf("damaged: %v; the log: %s", got, r.told)
+		}
+	})
+}
+
 // A change that was looked up and did not take effect is not told as one whose
 // service could not be reached.
 func TestWhatALookFoundIsTold(t *testing.T) {

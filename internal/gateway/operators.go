@@ -126,6 +126,15 @@ func (g *Gateway) Running() int { return g.places.count() }
 // Counts are the calls that run and those that nobody has resolved.
 func (g *Gateway) Counts() (running, unresolved int) { return g.ledger.Counts() }
 
+// Damaged names the ledger's open entries that the last unlock could not read.
+func (g *Gateway) Damaged() []string {
+	out := []string{}
+	for _, d := range g.ledger.Damaged() {
+		out = append(out, d.Entry)
+	}
+	return out
+}
+
 // OpenCards is how many cards wait for a person.
 func (g *Gateway) OpenCards() int {
 	n := 0

@@ -14,11 +14,15 @@ import (
 // unlock, once the set in force was compared. A poll goes on, and what was armed
 // is reconciled where its contract can tell; both only if the set would make the
 // very same plan. Everything else is unresolved from now on; nothing is ever sent
-// again. The error is about entries that cannot be read.
+// again. An entry that cannot be read stays as it is and keeps nobody from the
+// others; status and log tell of it.
 func (g *Gateway) TakeUp() error {
 	left, err := g.ledger.Left()
 	if err != nil {
 		return err
+	}
+	for _, d := range g.ledger.Damaged() {
+		g.logger.Error("an entry of the ledger cannot be read; its call is neither taken up nor sent again; see \"An entry that cannot be read\" in the operations manual", "entry", d.Entry, "claimed", d.Claimed, "cause", d.Cause.Error())
 	}
 	return g.takeUpAll(left)
 }

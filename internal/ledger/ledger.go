@@ -63,6 +63,7 @@ type Ledger struct {
 	byInput    map[inputKey]*Call       // the live call of each change
 	unresolved map[inputKey]*unresolved // of changes, ended or of an earlier run
 	open       map[recordKey]struct{}   // armed or unresolved on the disk
+	damaged    []Damage                 // what the last Left could not read
 	stale      map[recordKey][]byte     // on the disk by mistake: what holds instead, nil for nothing
 	floored    bool                     // SetRecordFloor has run
 }

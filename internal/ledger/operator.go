@@ -14,7 +14,8 @@ import (
 const listMax = 500
 
 // Recover gives up everything that an earlier run left armed or polling, and says
-// how many calls those are. It runs after Unlock at the start.
+// how many calls those are. It runs after Unlock at the start. An entry that cannot be
+// read stays as it is (Damaged).
 func (l *Ledger) Recover() (unresolved int, err error) {
 	left, err := l.Left()
 	errs := []error{err}
@@ -198,7 +199,8 @@ func (l *Ledger) Get(requestID string) (Info, bool, error) {
 }
 
 // List returns the newest calls first, at most 500 ended ones; with
-// unresolvedOnly every unresolved one and those that are being reconciled. Errors: VAULT_LOCKED, INTERNAL.
+// unresolvedOnly every unresolved one and those that are being reconciled. What
+// cannot be read is left out. Errors: VAULT_LOCKED, INTERNAL.
 func (l *Ledger) List(unresolvedOnly bool) ([]Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,11 +218,9 @@ func (l *Ledger) List(unresolvedOnly bool) ([]Info, error) {
 		return nil, err
 	}
 	for _, f := range stored {
-		e, _, err := l.entryLocked(f)
-		if err != nil {
-			return nil, err
+		if e, _, err := l.entryLocked(f); err == nil {
+			out = append(out, e.info(f.rec, e.ended()))
 		}
-		out = append(out, e.info(f.rec, e.ended()))
 	}
 	slices.SortFunc(out, func(a, b Info) int { return b.ClaimedAt.Compare(a.ClaimedAt) })
 	return out, nil
@@ -242,9 +242,10 @@ func (l *Ledger) storedLocked(unresolvedOnly bool) ([]found, error) {
 			if len(v) == 0 || v[0] != kindRecord || l.live[key] != nil || (unresolvedOnly && !open) {
 				return nil
 			}
-			rec, err := parseRecord(v)
-			all = append(all, found{key: key, rec: rec})
-			return err
+			if rec, err := parseRecord(v); err == nil {
+				all = append(all, found{key: key, rec: rec})
+			}
+			return nil
 		})
 	})
 	if err != nil {

@@ -59,8 +59,8 @@ func TestWrongKeys(t *testing.T) {
 	b.must(b.l.Unlock(Keys{Index: testKeys.Index, Wrap: bytes.Repeat([]byte{3}, 32)}))
 	b.refused(ann, "deploy-0001", inputX, true, fault.Internal) // never sent again
 	b.refused(ann, "deploy-0002", inputX, true, fault.Internal)
-	if _, err := b.l.Recover(); fault.CodeOf(err) != fault.Internal {
-		t.Fatalf("%v", err)
+	if n, err := b.l.Recover(); n != 0 || err != nil || len(b.l.Damaged()) != 1 {
+		t.Fatalf("%d, %v, %v", n, err, b.l.Damaged())
 	}
 }
 

@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"errors"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"chatelaine/internal/fault"
@@ -72,8 +73,9 @@ type Left struct {
 }
 
 // Left returns what an earlier run left armed or polling, the oldest first. It
-// runs after Unlock; what this run armed is not among it. What one entry's damage
-// hides does not keep the others from being returned beside the error.
+// runs after Unlock; what this run armed is not among it. An entry that cannot be
+// read does not keep the others from being returned: it is counted by Damaged.
+// Error: VAULT_LOCKED.
 func (l *Ledger) Left() ([]Left, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +83,7 @@ func (l *Ledger) Left() ([]Left, error) {
 		return nil, err
 	}
 	var out []Left
-	var errs []error
+	l.damaged = nil
 	for key := range l.open {
 		if l.live[key] != nil {
 			continue
@@ -89,13 +91,39 @@ func (l *Ledger) Left() ([]Left, error) {
 		f, e, _, err := l.leftLocked(key)
 		switch {
 		case err != nil:
-			errs = append(errs, err)
+			d := Damage{Entry: hex.EncodeToString(key[:damageShown]), Cause: err}
+			if f.rec != nil {
+				d.Claimed = f.rec.claimed
+			}
+			l.damaged = append(l.damaged, d)
 		case e != nil:
 			out = append(out, Left{Info: e.info(f.rec, StateUnresolved), IsPolling: e.State == Polling, key: key})
 		}
 	}
 	slices.SortFunc(out, func(a, b Left) int { return a.ClaimedAt.Compare(b.ClaimedAt) })
-	return out, errors.Join(errs...)
+	return out, nil
+}
+
+// Damage is an open entry that cannot be read. It may be of a call that has
+// happened: whoever asks its id again, or the same change, gets INTERNAL, and
+// nothing is sent.
+type Damage struct {
+	Entry   string    // names it in status and log: the start of its key, a keyed digest
+	Claimed time.Time // as the damaged entry has it in clear; zero where it has none
+	Cause   error     // holds nothing of the entry
+}
+
+// damageShown is how many bytes of its key name a damaged entry: enough to tell it
+// from others.
+const damageShown = 6
+
+// Damaged are the open entries that the last Left could not read, by name.
+func (l *Ledger) Damaged() []Damage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := slices.Clone(l.damaged)
+	slices.SortFunc(out, func(a, b Damage) int { return strings.Compare(a.Entry, b.Entry) })
+	return out
 }
 
 // leftLocked reads an open entry; e is nil where it has ended as unresolved.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"chatelaine/internal/durable"
 	"chatelaine/internal/fault"
 )
 
@@ -176,4 +177,48 @@ func TestLookingIsRearmed(t *testing.T) {
 	b.claim(ann, "deploy-0001", inputX, true, Recorded)
 	b.now = b.now.Add(time.Minute)
 	b.claim(ann, "deploy-0001", inputX, true, Fresh)
+}
+
+// One entry that cannot be read keeps nobody from the others, and is told of. Its
+// id and its change are never sent again.
+func TestADamagedEntryIsToldAndLeft(t *testing.T) {
+	for name, spoil := range map[string]func(raw []byte) []byte{
+		"a changed byte": func(raw []byte) []byte { raw[len(raw)-1] ^= 1; return raw },
+		"a torn end":     func(raw []byte) []byte { return raw[:headSize] },
+		"gone":           func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			bad := b.claim(ann, "deploy-0001", inputX, true, Fresh)
+			b.arm(bad)
+			b.arm(b.claim(ann, "deploy-0002", inputY, true, Fresh))
+			b.must(b.store.Update(func(tx durable.Tx) error {
+				if raw := spoil(tx.Get(bucketCalls, bad.key[:])); raw != nil {
+					return tx.Put(bucketCalls, bad.key[:], raw)
+				}
+				return tx.Delete(bucketCalls, bad.key[:])
+			}))
+			b.crash()
+			b.unlock()
+			for range 2 { // told once each time
+				if x := b.left(); x.RequestID != "deploy-0002" {
+					t.Fatalf("%+v", x)
+				}
+				d := b.l.Damaged()
+				if len(d) != 1 || len(d[0].Entry) != 2*damageShown || !errors.Is(d[0].Cause, errRecord) || name == "a changed byte" && !d[0].Claimed.Equal(b.now) {
+					t.Fatalf("%+v", d)
+				}
+			}
+			if all, err := b.l.List(true); err != nil || len(all) != 1 || all[0].RequestID != "deploy-0002" {
+				t.Fatalf("%+v, %v", all, err)
+			}
+			if name != "gone" {
+				b.refused(ann, "deploy-0001", inputX, true, fault.Internal)
+			}
+			b.refused(ann, "deploy-0003", inputX, true, fault.Internal)
+			if n, err := b.l.Recover(); n != 1 || err != nil {
+				t.Fatalf("%d, %v", n, err)
+			}
+		})
+	}
 }

@@ -36,7 +36,7 @@ func (a *API) status(*call) (any, error) {
 		"record":    recordView{State: state, NextSeq: rec.NextSeq, Epoch: rec.Epoch, Warning: rec.Warn},
 		"approvals": map[string]any{"open": a.g.OpenCards()},
 		"sessions":  map[string]any{"pending": pending, "authorised": authorised},
-		"calls":     map[string]any{"running": running, "unresolved": unresolved},
+		"calls":     map[string]any{"running": running, "unresolved": unresolved, "damaged": a.g.Damaged()},
 		"listeners": a.daemon.Listeners(),
 	}, nil
 }
