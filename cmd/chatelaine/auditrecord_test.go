@@ -92,7 +92,10 @@ func callEvents() []auditlog.Event {
 		"message": "a member is missing", "row": "created", "upstream_status": 200, "answer_event": answer.EventID}}
 	resolved := of("", "config")
 	resolved.Action, resolved.Actor, resolved.Decision, resolved.Target = "", "uid 7", "call.resolve", "call-0001"
-	return []auditlog.Event{of("call-0000", "intent"), intent, answer, outcome, of("call-0002", "intent"), resolved}
+	refused := of("", "config")
+	refused.EventID = "evt_refused"
+	refused.Action, refused.Actor, refused.Decision, refused.Target = "", "uid 8", "call.resolve-refused", "call-0001"
+	return []auditlog.Event{of("call-0000", "intent"), intent, answer, outcome, of("call-0002", "intent"), resolved, refused}
 }
 
 // cmdDamage changes the last segment of a record near its end: damage DIR

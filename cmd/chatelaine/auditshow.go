@@ -83,12 +83,16 @@ func (a *app) showFromRecord(cmd *cobra.Command, o auditShow) error {
 	return o.verdict(len(found), opened, readErr)
 }
 
+// resolves are the decisions about a call: what a person found out, and that it did
+// not count.
+var resolves = map[string]bool{"call.resolve": true, "call.resolve-refused": true}
+
 // read gathers the events of the call. opened says whether the key opened
 // anything at all.
 func (o auditShow) read(ctx context.Context, key auditlog.Identity) (found []auditlog.Event, opened bool, err error) {
 	err = auditlog.Read(o.dir, key, func(_ uint64, e auditlog.Event) error {
 		opened = true
-		if e.CallID == o.id || (e.Type == auditlog.TypeConfig && e.Decision == "call.resolve" && e.Target == o.id) {
+		if e.CallID == o.id || (e.Type == auditlog.TypeConfig && resolves[e.Decision] && e.Target == o.id) {
 			found = append(found, e)
 		}
 		return ctx.Err()

@@ -85,19 +85,49 @@ func (g *Gateway) Unresolved(id string) (CallInfo, error) {
 }
 
 // Resolve ends an unresolved call by what a person found out. The decision is
-// durable in the record before the ledger changes.
+// durable in the record before the ledger changes. Where the ledger refuses it, for
+// a reconcile or another person was faster, the record says that too, and what
+// stands.
 func (g *Gateway) Resolve(ctx context.Context, id string, happened bool, by string) error {
 	info, err := g.Unresolved(id)
 	if err != nil {
 		return err
 	}
+	return g.resolveSeen(ctx, id, info, happened, by)
+}
+
+// resolveSeen resolves a call that was unresolved when it was looked at.
+func (g *Gateway) resolveSeen(ctx context.Context, id string, info CallInfo, happened bool, by string) error {
 	f := resolvedFault(happened)
 	contract, _ := g.Set().Contract(info.Action)
 	envelope := g.envelopeError(contract, info.RequestID, f)
 	if err := g.Record(ctx, "call.resolve", id, by, map[string]any{"happened": happened}); err != nil {
 		return err
 	}
-	return g.ledger.Resolve(id, happened, envelope)
+	err := g.ledger.Resolve(id, happened, envelope)
+	if err != nil {
+		g.notResolved(ctx, id, happened, by, err)
+	}
+	return err
+}
+
+// decisionNotResolved closes a call.resolve that the ledger refused.
+const decisionNotResolved = "call.resolve-refused"
+
+// notResolved says in the record that a decision in it did not come to pass. A
+// record that refuses this is told in the log: the caller hears of the refusal
+// itself.
+func (g *Gateway) notResolved(ctx context.Context, id string, happened bool, by string, cause error) {
+	e := g.decisionEvent(decisionNotResolved, id, by)
+	e.Rule = "it does not count: " + cause.Error()
+	e.Detail = map[string]any{"happened": happened}
+	if info, ok, err := g.ledger.Get(id); err == nil && ok {
+		e.Status = okOr(fault.Code(info.Code))
+		e.Detail["state"] = info.State.String()
+	}
+	if _, err := g.log.Append(e).Wait(ctx); err != nil {
+		g.logger.Error("the record does not say that a decision was refused", "request_id", id, "by", by, "cause", err.Error())
+	}
 }
 
 // resolvedFault is what the agent hears of a call that a person resolved. It

@@ -91,6 +91,9 @@ func (g *Gateway) reconciled(s *sent, u executor.Unknown, code fault.Code, f *fa
 }
 
 // overtaken notes that a person said how the call ended, before the reconcile did.
+// The record may hold already what the look found: its last word on the request is
+// what stands.
 func (g *Gateway) overtaken(j judged) {
+	g.log.Append(g.overtakenEvent(j))
 	g.logger.Info("a person resolved the call before it was reconciled", "request_id", j.call.RequestID(), "action", j.contract.Action())
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -151,6 +152,69 @@ func TestReconcileAfterACrash(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where a person and a look race, the record's last word is the one that stands,
+// and the request's intent has an end.
+func TestTheRecordSaysWhoWasFaster(t *testing.T) {
+	for name, found := range map[string]reply{
+		"the look cannot tell":   late(reply{status: 503}),
+		"it took effect":         late(started),
+		"between two looks":      noSuch,
+		"the look finds no such": late(isGone),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newRig(t, job(true, false))
+				s := said{head: headIs, post: []reply{lostIt}, job: []reply{found}}
+				r.remote.answer(s.script())
+				go r.g.Perform(r.t.Context(), Ask{Token: r.token, Peer: r.peer, Action: "start_job", Input: map[string]any{"key": "build"}, RequestID: "race-00001"})
+				time.Sleep(5 * time.Second)
+				r.must(r.g.Resolve(t.Context(), "race-00001", true, "the test"))
+				time.Sleep(time.Minute)
+				e := r.look("race-00001", 0)
+				all := r.events(auditlog.TypeReconcile)
+				if len(all) == 0 {
+					t.Fatal("the record has no end")
+				}
+				last := all[len(all)-1]
+				if last.Status != e.code() || !strings.Contains(last.Rule, "a person") || last.IntentSeq == 0 || last.IntentSeq != all[0].IntentSeq {
+					t.Errorf("the last word is %+v, the call ended with %s", last, e.code())
+				}
+			})
+		})
+	}
+}
+
+func late(a reply) reply {
+	a.after = 10 * time.Second
+	return a
+}
+
+// A decision that the ledger refuses is closed in the record by what stands.
+func TestARefusedResolveIsClosedInTheRecord(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, job(true, false))
+		s := said{head: headIs, post: []reply{{status: 500}}, job: []reply{isLocked}}
+		r.remote.answer(s.script())
+		r.want(r.call("start_job", "twice-0001", jobInput), "OUTCOME_UNKNOWN")
+		info, err := r.g.Unresolved("twice-0001")
+		r.must(err)
+		r.must(r.g.Resolve(t.Context(), "twice-0001", true, "the first"))
+		if err := r.g.resolveSeen(t.Context(), "twice-0001", info, false, "the second"); !errors.Is(err, ErrNotUnresolved) {
+			t.Fatalf("%v", err)
+		}
+		var said []auditlog.Event
+		for _, e := range r.events(auditlog.TypeConfig) {
+			if strings.HasPrefix(e.Decision, "call.") {
+				said = append(said, e)
+			}
+		}
+		if len(said) != 3 || said[2].Decision != decisionNotResolved || said[2].Actor != "the second" || said[2].Target != "twice-0001" ||
+			said[2].Detail["state"] != "finished" || said[2].Status != r.look("twice-0001", 0).code() {
+			t.Errorf("%+v", said)
+		}
+	})
 }
 
 // A reconcile is never sent while the daemon stops, or while the vault is locked:

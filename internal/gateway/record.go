@@ -132,6 +132,19 @@ func (g *Gateway) endEvent(j judged, f *fault.Error) auditlog.Event {
 	return e
 }
 
+// overtakenEvent ends the request's intent by what a person said of it.
+func (g *Gateway) overtakenEvent(j judged) auditlog.Event {
+	e := g.callEvent("reconcile", j.claimed)
+	e.IntentSeq, e.Rule = j.request, "a person resolved it before: that stands"
+	out, _ := j.call.Outcome()
+	e.Status = okOr(fault.Code(out.Code))
+	e.Detail = map[string]any{"total_ms": time.Since(j.came).Milliseconds()}
+	if j.step.Kind() == actions.StepReconcile {
+		e.Detail["reconcile_intent"] = j.intent.Seq
+	}
+	return e
+}
+
 // takenBackEvent ends an intent of which nothing was sent after all.
 func (g *Gateway) takenBackEvent(i intended, f *fault.Error) auditlog.Event {
 	e := g.callEvent("outcome", i.claimed)
