@@ -77,11 +77,11 @@ func (e evidence) ties(p validate.PredicateSpec, beside []validate.PredicateSpec
 	out := map[string]bool{}
 	switch p.Op {
 	case "equals":
-		if p.Arg.Kind == validate.OperandFrom {
+		if p.Arg.Kind == validate.OperandFrom && !e.elsewhere(p.Ptr, beside) {
 			out[p.Arg.From] = true
 		}
 	case "compare":
-		if p.Cmp == "==" || e.any && p.Cmp != "!=" {
+		if (p.Cmp == "==" || e.any && p.Cmp != "!=") && !e.elsewhere(p.Left.At, beside) && !e.elsewhere(p.Right.At, beside) {
 			for _, o := range []validate.Operand{p.Left, p.Right} {
 				if o.Kind == validate.OperandFrom {
 					out[o.From] = true
@@ -134,6 +134,27 @@ func (e evidence) counts(p validate.PredicateSpec, beside []validate.PredicateSp
 	}
 	return sure && !slices.ContainsFunc(read, func(x pickedPlace) bool {
 		return x.where == nil || x.list != p.Ptr || slices.ContainsFunc(conjuncts(*x.where), func(c validate.PredicateSpec) bool { return !known[spelling(c)] })
+	})
+}
+
+// elsewhere says whether a pointer leads into one element of a list, and a pick into
+// another one.
+func (e evidence) elsewhere(ptr string, beside []validate.PredicateSpec) bool {
+	mine := pointerTokens(ptr)
+	return slices.ContainsFunc(e.picks, func(x pickedPlace) bool {
+		theirs := pointerTokens(x.at)
+		if x.where != nil {
+			if one(x.list, beside) || e.alone(x.list) {
+				return false
+			}
+			theirs = append(pointerTokens(x.list), "-") // whichever is found
+		}
+		for i := range min(len(mine), len(theirs)) {
+			if mine[i] != theirs[i] {
+				return indexOf(mine[i]) >= 0 && (indexOf(theirs[i]) >= 0 || x.where != nil && i == len(theirs)-1)
+			}
+		}
+		return false
 	})
 }
 
