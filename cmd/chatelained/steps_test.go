@@ -277,7 +277,7 @@ func (h *home) recordHolds() {
 // what did not is free again, and what cannot be told stays with a person.
 func TestReconcileTells(t *testing.T) {
 	r := newRunner()
-	r.set(func() { r.post = upstream.JSON(502, `{}`) })
+	r.set(func() { r.post = upstream.JSON(500, `{}`) })
 	h, a := jobHome(t, r, "session")
 	if e := h.call(a, "start_job", "true-00001", jobInput); !e.OK || !strings.Contains(string(e.Raw), `"run":"r1"`) {
 		t.Errorf("it took effect: %s", e.Raw)
