@@ -30,19 +30,7 @@ func (a *app) ask(ctx context.Context, cmd *cobra.Command, to *scaffold.Answers)
 	in := bufio.NewReader(a.in)
 	q := questions{a: a, ctx: ctx, next: func() (string, error) { return in.ReadString('\n') }}
 	given := func(flag string) bool { return cmd.Flags().Changed(flag) }
-	for _, x := range []struct {
-		flag, text string
-		standard   func() string
-		to         *string
-		check      func(string) string
-	}{
-		{"effect", "does it read, change or destroy?", func() string { return "read" }, &to.Effect, oneOf("read", "change", "destroy")},
-		{"service", "which service? the name of its target", func() string { return "service" }, &to.Service, checkService},
-		{"method", "which method?", func() string { return usualMethod(to.Effect) }, &to.Method, oneOf("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")},
-		{"path", "which path? {NAME} stands for an input", func() string { return "/" + to.Action }, &to.Path, checkPath},
-		{"summary", "what does it do, in one sentence for an agent?", func() string { return usualSummary(to.Action) }, &to.Summary, fits(to, func(a *scaffold.Answers, s string) { a.Summary = s })},
-		{"owner", "who answers for it?", func() string { return "nobody yet" }, &to.Owner, fits(to, func(a *scaffold.Answers, s string) { a.Owner = s })},
-	} {
+	for _, x := range questionsOf(to) {
 		if given(x.flag) {
 			continue
 		}
@@ -62,11 +50,66 @@ func (a *app) ask(ctx context.Context, cmd *cobra.Command, to *scaffold.Answers)
 	})
 }
 
+// question is one of those that have one answer.
+type question struct {
+	flag, text string
+	standard   func() string
+	to         *string
+	check      func(string) string
+}
+
+func questionsOf(to *scaffold.Answers) []question {
+	return []question{
+		{"effect", "does it read, change or destroy?", func() string { return "read" }, &to.Effect, oneOf("read", "change", "destroy")},
+		{"service", "which service? the name of its target", func() string { return "service" }, &to.Service, checkService},
+		{"method", "which method?", func() string { return usualMethod(to.Effect) }, &to.Method, oneOf("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")},
+		{"path", "which path? {NAME} stands for an input", func() string { return "/" + to.Action }, &to.Path, checkPath},
+		{"summary", "what does it do, in one sentence for an agent?", func() string { return usualSummary(to.Action) }, &to.Summary, fits(to, func(a *scaffold.Answers, s string) { a.Summary = s })},
+		{"owner", "who answers for it?", func() string { return "nobody yet" }, &to.Owner, fits(to, func(a *scaffold.Answers, s string) { a.Owner = s })},
+	}
+}
+
+// wrongFlags are the mistakes of the flags that were given, so that nobody answers
+// questions for nothing.
+func wrongFlags(cmd *cobra.Command, to scaffold.Answers) error {
+	var wrong []string
+	given := questionsOf(&to)
+	for i, x := range questionsOf(&scaffold.Answers{Action: to.Action}) { // held against no other answer
+		if why := x.check(*given[i].to); cmd.Flags().Changed(x.flag) && why != "" {
+			wrong = append(wrong, why)
+		}
+	}
+	for _, s := range to.Inputs {
+		if _, err := scaffold.ParseInput(s); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	for _, s := range to.Outputs {
+		if _, err := scaffold.ParseOutput(s); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return usage(strings.Join(wrong, "\n"), "nothing was written; see chatelaine contract new --help")
+}
+
+// answer reads one line. Where none came the cursor stands behind the question,
+// and what is said next begins on a line of its own.
+func (q questions) answer() (string, error) {
+	s, err := readAnswer(q.ctx, q.next)
+	if err != nil {
+		fmt.Fprintln(q.a.err)
+	}
+	return s, err
+}
+
 // one asks one question until the answer is one.
 func (q questions) one(text, standard string, check func(string) string) (string, error) {
 	for range askTries {
 		fmt.Fprintf(q.a.err, "%s [%s]: ", text, standard)
-		s, err := readAnswer(q.ctx, q.next)
+		s, err := q.answer()
 		if err != nil {
 			return "", err
 		}
@@ -116,7 +159,7 @@ var hole = regexp.MustCompile(`\{([^{}]*)\}`)
 func (q questions) many(text string, to *[]string, check func(string) error) error {
 	for wrong := 0; wrong < askTries; {
 		fmt.Fprintf(q.a.err, "%s: ", text)
-		s, err := readAnswer(q.ctx, q.next)
+		s, err := q.answer()
 		if err != nil {
 			return err
 		}

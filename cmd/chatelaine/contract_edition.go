@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"chatelaine/internal/actions/strictyaml"
 )
 
 // The names of files in a folder of contracts.
@@ -50,6 +52,11 @@ func findEditions(ctx context.Context, args []string, contracts string) (old, ne
 	} else if onDisk(args[0]) {
 		oldArg, newArg = headRevision, args[0]
 	}
+	for _, arg := range args {
+		if err := noSiteFile(arg); err != nil {
+			return old, new, err
+		}
+	}
 	if onDisk(oldArg) && onDisk(newArg) {
 		if old, err = diskEdition(oldArg); err == nil {
 			new, err = diskEdition(newArg)
@@ -67,6 +74,37 @@ func findEditions(ctx context.Context, args []string, contracts string) (old, ne
 		new, err = anyEdition(ctx, newArg, oldArg, fallback)
 	}
 	return old, new, err
+}
+
+// noSiteFile refuses a site file that is named by itself: it is compared with the
+// contracts that it goes with.
+func noSiteFile(arg string) error {
+	rev, file := "", arg
+	if before, after, ok := strings.Cut(arg, ":"); ok && !onDisk(arg) {
+		rev, file = before+":", after
+	}
+	if isFolder(arg) || filepath.Base(file) != siteFileName && !holdsTargets(arg) {
+		return nil
+	}
+	return usage(arg+" is a site file", "name its folder, "+rev+filepath.ToSlash(filepath.Dir(file)))
+}
+
+// holdsTargets says whether a file on disk is a site file under another name.
+func holdsTargets(path string) bool {
+	if !isFile(path) {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxEditionFile))
+	if err != nil {
+		return false
+	}
+	root := strictyaml.Parse(path, text, strictyaml.Limits{Bytes: maxEditionFile}).Root()
+	return root.Get("targets") != nil && root.Get("contract") == nil
 }
 
 func onDisk(arg string) bool {

@@ -68,8 +68,10 @@ func (a *app) newContract(cmd *cobra.Command, n contractNew) error {
 	if !actions.IsActionName(n.answers.Action) {
 		return usage(fmt.Sprintf("%q is no name of an action", n.answers.Action), "small letters, digits and _, three to 64 of them, such as create_release")
 	}
-	if u := n.answers.URL; u != "" && !strings.HasPrefix(u, "https://") && !strings.HasPrefix(u, "http://") {
-		return usage(fmt.Sprintf("--url %q is no address of a target", u), "https://HOST[:PORT][/BASE/PATH]")
+	if u := n.answers.URL; cmd.Flags().Changed("url") {
+		if why := actions.TargetURLMistake(u); why != "" {
+			return usage(fmt.Sprintf("--url %q is no address of a target: %s", u, why), "https://HOST[:PORT][/BASE/PATH]")
+		}
 	}
 	if n.contracts == "" {
 		p, err := a.places()
@@ -78,18 +80,34 @@ func (a *app) newContract(cmd *cobra.Command, n contractNew) error {
 		}
 		n.contracts = p.Contracts()
 	}
-	if there := n.contracts + "/" + n.answers.Action; exists(there) {
-		return alreadyThere(there)
+	// The flags come first: what is wrong there is wrong for any folder. Questions
+	// come last, so that nobody answers them for nothing.
+	there := n.contracts + "/" + n.answers.Action
+	if a.asks(n) {
+		if err := wrongFlags(cmd, n.answers); err != nil {
+			return err
+		}
+		if exists(there) {
+			return alreadyThere(there)
+		}
 	}
 	o, err := a.outlineOf(cmd, n)
 	if err != nil {
 		return err
+	}
+	if exists(there) {
+		return alreadyThere(there)
 	}
 	w, err := o.Write(n.contracts)
 	if err != nil {
 		return notWritten(err, n)
 	}
 	return a.tellNew(o, w, n.json)
+}
+
+// asks says whether a person answers what no flag gave.
+func (a *app) asks(n contractNew) bool {
+	return n.openapi == "" && n.operation == "" && isTerminal(a.in)
 }
 
 func exists(path string) bool {
@@ -122,7 +140,7 @@ func (a *app) outlineOf(cmd *cobra.Command, n contractNew) (*scaffold.Outline, e
 		return fromDescription(cmd, n)
 	}
 	var err error
-	if isTerminal(a.in) {
+	if a.asks(n) {
 		err = a.ask(cmd.Context(), cmd, &n.answers)
 	} else {
 		err = needed(cmd)

@@ -75,10 +75,31 @@ func TestTerminalContractNewGivesUp(t *testing.T) {
 	if _, err := x.ptm.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	x.expect(`interrupted`)
+	x.expect(`[\r\n][^\r\n]*interrupted`)
 	x.ends(exitInterrupted)
 	if _, err := os.Lstat(dir); err == nil {
 		t.Error("something was written")
+	}
+}
+
+// Nobody answers questions for a folder that is there, or beside a wrong flag; and
+// the flags are wrong for any folder.
+func TestTerminalContractNewAsksNothingInVain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "contracts")
+	if err := os.MkdirAll(filepath.Join(dir, "get_release"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x := atTerminal(t, t.TempDir(), nil, nil, "contract", "new", "get_release", "--contracts", dir)
+	x.expect(`is there already`)
+	x.ends(exitRefused)
+	if strings.Contains(x.text(), "]: ") {
+		t.Errorf("somebody was asked:\n%s", x.text())
+	}
+	x = atTerminal(t, t.TempDir(), nil, nil, "contract", "new", "get_release", "--contracts", dir, "--effect", "look", "--input", "id", "--summary", strings.Repeat("y", 201))
+	x.expect(`"look" is none of read, change, destroy`)
+	x.ends(exitUsage)
+	if text := x.text(); strings.Contains(text, "]: ") || !strings.Contains(text, `"id" says no kind`) || !strings.Contains(text, "201 characters") {
+		t.Errorf("asked, or not told:\n%s", text)
 	}
 }
 

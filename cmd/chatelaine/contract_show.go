@@ -106,6 +106,9 @@ func (a *app) refuseProblems(problems actions.Problems) error {
 
 // contractFolder finds an action's folder among the others; a name is no path.
 func contractFolder(contracts, action string) (string, error) {
+	if strings.ContainsRune(action, filepath.Separator) {
+		return "", usage(fmt.Sprintf("there is no contract of action %q: an action is named without its folder", action), "a folder is shown with --dir "+action)
+	}
 	entries, err := os.ReadDir(contracts)
 	if err != nil {
 		return "", refused(fmt.Sprintf("%s cannot be read", contracts))

@@ -97,6 +97,22 @@ func (d *draft) later(at strictyaml.Pos, word string) {
 	d.bad(at, "not-in-this-release", "", "%s belongs to the format, but this release does not take it yet", word)
 }
 
+// version reads a semantic version. YAML takes 1.0 for a number, and quotes would
+// not make a version of it.
+func (d *draft) version(n *strictyaml.Node) {
+	const hint = "write three numbers, such as 1.0.0"
+	if n != nil && n.Kind == strictyaml.Number {
+		d.bad(n.Pos, "version", hint, "%s is no semantic version", n.Text)
+		return
+	}
+	s, ok := d.f.Text(n, "version")
+	if ok && !semanticVers.MatchString(s) {
+		d.bad(n.Pos, "version", hint, "%q is no semantic version", s)
+	}
+	d.c.version = s
+}
+
+// heads reads what a contract says about itself.
 func (d *draft) heads(root *strictyaml.Node) {
 	const what = "a contract"
 	if n := d.f.Require(root, what, "contract"); n != nil {
@@ -109,13 +125,7 @@ func (d *draft) heads(root *strictyaml.Node) {
 		}
 		d.c.action = s
 	}
-	if n := d.f.Require(root, what, "version"); n != nil {
-		s, ok := d.f.Text(n, "version")
-		if ok && !semanticVers.MatchString(s) {
-			d.bad(n.Pos, "version", "such as 1.0.0", "%q is no semantic version", s)
-		}
-		d.c.version = s
-	}
+	d.version(d.f.Require(root, what, "version"))
 	d.c.summary = d.sentence(d.f.Require(root, what, "summary"), "summary", maxSummary)
 	d.c.owner = d.sentence(d.f.Require(root, what, "owner"), "owner", maxOwner)
 	if n := d.f.Require(root, what, "effect"); n != nil {

@@ -1,6 +1,25 @@
 package actions
 
+import "chatelaine/internal/actions/strictyaml"
+
 // What may be called how, for the programs that write contracts.
+
+// TargetURLMistake says why a text is no url of a target that says nothing more,
+// "" where it is one.
+func TargetURLMistake(text string) string {
+	s := &site{f: strictyaml.Parse("url", nil, strictyaml.Limits{})}
+	before := s.f.Count() // the file itself is empty
+	s.address(&strictyaml.Node{Kind: strictyaml.String, Text: text}, &Target{})
+	if s.f.Count() == before {
+		return ""
+	}
+	for _, p := range s.f.Problems() {
+		if p.Rule != "empty" {
+			return p.Message
+		}
+	}
+	return ""
+}
 
 // ForbiddenInputWord returns the word that keeps a name from being an input's,
 // "" where there is none.

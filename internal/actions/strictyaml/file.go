@@ -53,7 +53,7 @@ func (f *File) Is(n *Node, kind Kind, what string) bool {
 		return false
 	}
 	if n.Kind != kind {
-		f.Report(n.Pos, "type", "", "%s must be %s, not %s", what, kind, n.Kind)
+		f.Report(n.Pos, "type", kindHints[kind], "%s must be %s, not %s", what, kind, n.Kind)
 		return false
 	}
 	return true
@@ -95,7 +95,7 @@ func (f *File) Text(n *Node, what string) (string, bool) {
 		return "", false
 	}
 	if n.Kind != String {
-		hint := ""
+		hint := kindHints[String]
 		if n.Kind == Number || n.Kind == Bool || n.Kind == Null {
 			hint = "put it in quotes"
 		}

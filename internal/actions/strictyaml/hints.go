@@ -48,7 +48,7 @@ var plainHints = map[string]string{
 	"syntax":              "see whether quotes and brackets are closed and lines are indented with spaces",
 	"targets":             "take away those that no contract goes to",
 	"text":                "write one line of visible characters, not empty and not longer than that",
-	"type":                "write a value of that kind",
+	"type":                "write a value of that kind, such as word, 10, true, [one, two] or {key: value}",
 	"url":                 "write https://HOST, https://HOST:PORT or one of these with a base path",
 	"value":               "give the function as many values as it takes",
 	"value-path":          "name what the schema or the site file declares",
@@ -59,6 +59,16 @@ var plainHints = map[string]string{
 	"word":                "write one of the known words",
 	"empty":               "write the file's keys and values",
 	"effect-method":       "take it away, or write effect: read",
+}
+
+// kindHints show a value of the kind that a place needs.
+var kindHints = map[Kind]string{
+	Null:     "write null",
+	Bool:     "write true or false",
+	Number:   "write a number, such as 10",
+	String:   "write a text, such as \"a word\"",
+	Sequence: "write a list, such as [one, two]",
+	Mapping:  "write a mapping, such as {key: value}, or its keys indented below, a line each",
 }
 
 // hintOr returns the hint, or what is said about every mistake of the rule.

@@ -176,6 +176,19 @@ func TestNoMappingIsNotQuoted(t *testing.T) {
 	}
 }
 
+// TestHintShowsAValueOfTheKind: every kind that a place may need is shown.
+func TestHintShowsAValueOfTheKind(t *testing.T) {
+	f := Parse("x.yaml", []byte("a: [1]\n"), Limits{})
+	at := f.Root().Get("a")
+	for kind, want := range map[Kind]string{Bool: "true or false", Number: "such as 10", Mapping: "{key: value}", String: `"a word"`} {
+		before := f.Count()
+		f.Is(at, kind, "it")
+		if got := f.problems[before].Hint; !strings.Contains(got, want) {
+			t.Errorf("%s: %q", kind, got)
+		}
+	}
+}
+
 func TestRenderLongLine(t *testing.T) {
 	line := strings.Repeat("x", 300) + ": 012"
 	p := Parse("x.yaml", []byte(line+"\n"), Limits{}).Problems()
