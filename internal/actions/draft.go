@@ -102,7 +102,7 @@ func (d *draft) later(at strictyaml.Pos, word string) {
 func (d *draft) version(n *strictyaml.Node) {
 	const hint = "write three numbers, such as 1.0.0"
 	if n != nil && n.Kind == strictyaml.Number {
-		d.bad(n.Pos, "version", hint, "%s is no semantic version", n.Text)
+		d.bad(n.Pos, "type", hint, "version must be text with three numbers, not the number %s", n.Text)
 		return
 	}
 	s, ok := d.f.Text(n, "version")
