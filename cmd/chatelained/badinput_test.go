@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,7 +189,9 @@ func TestConfigMistakes(t *testing.T) {
 }
 
 // initArgs are the flags that give both passphrases.
-var initArgs = []string{"init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4"}
+// The cost of a guess is the least that the vault takes: what it does not have to
+// guard need not be slow.
+var initArgs = []string{"init", "--passes", "3", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4"}
 
 // A refused init has written nothing at all.
 func TestInitRefusals(t *testing.T) {
@@ -208,6 +211,8 @@ func TestInitRefusals(t *testing.T) {
 		{"one for both", []string{"init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "3"}, []string{vaultPass}, "give each its own"},
 		{"negative", []string{"init", "--vault-passphrase-fd", "-7", "--operator-passphrase-fd", "3"}, []string{operatorPass}, "not open"},
 		{"no terminal", []string{"init"}, nil, "give it on a descriptor"},
+		{"weak", append(slices.Clone(initArgs), "--passes", "2"), []string{vaultPass, operatorPass}, "too weak or too costly"},
+		{"absurd", append(slices.Clone(initArgs), "--passes", "400000000"), []string{vaultPass, operatorPass}, "too weak or too costly"},
 		{"recovery folder is not there", append([]string{"--recovery-out", "/no/such/folder/key"}, initArgs...), []string{vaultPass, operatorPass}, "/no/such/folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -158,7 +158,7 @@ var initialised = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command(path, "--config", filepath.Join(dir, "c"), "--state", filepath.Join(dir, "s"), "--runtime", filepath.Join(dir, "r"),
-		"init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", filepath.Join(dir, "recovery.key"))
+		"init", "--passes", "3", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", filepath.Join(dir, "recovery.key"))
 	for _, text := range []string{vaultPass, operatorPass} {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -296,7 +296,7 @@ func (h *home) command(args []string, fds ...string) *exec.Cmd {
 
 func (h *home) mustInit() {
 	h.t.Helper()
-	cmd := h.command([]string{"init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", filepath.Join(h.dir, "recovery.key")}, vaultPass, operatorPass)
+	cmd := h.command([]string{"init", "--passes", "3", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", filepath.Join(h.dir, "recovery.key")}, vaultPass, operatorPass)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		h.t.Fatalf("init: %v\n%s", err, out)
 	}

@@ -24,6 +24,7 @@ type initOptions struct {
 	recoveryOut         string
 	codeOut             string
 	noCode              bool
+	cost                kdfCost
 }
 
 func initCommand(p *program) *cobra.Command {
@@ -56,11 +57,16 @@ func initCommand(p *program) *cobra.Command {
 	f.StringVar(&o.recoveryOut, "recovery-out", "", "write the recovery key to this new file instead of showing it")
 	f.StringVar(&o.codeOut, "code-out", "", "write the vault's recovery code to this new file instead of showing it")
 	f.BoolVar(&o.noCode, "no-recovery-code", false, "make no recovery code: a forgotten passphrase then loses every secret")
+	o.cost.flags(f)
 	return c
 }
 
 func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
 	if err := o.check(); err != nil { // before anything of ours takes a number
+		return err
+	}
+	kdf, err := o.cost.params()
+	if err != nil {
 		return err
 	}
 	if err := refuseState(pl); err != nil {
@@ -99,7 +105,7 @@ func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
 	if err := showRecovery(keys.recovery, o.recoveryOut, out); err != nil {
 		return err
 	}
-	code, err := writeState(pl, cfg, keys, vaultPass, operatorPass, !o.noCode)
+	code, err := writeState(pl, cfg, kdf, keys, vaultPass, operatorPass, !o.noCode)
 	if err != nil {
 		return err
 	}
@@ -238,9 +244,11 @@ func showOnce(what, text, file string, out io.Writer) error {
 
 // writeState makes vault and record; the instance file comes last, so that a
 // state with one is whole.
-func writeState(pl client.Places, cfg Config, keys auditKeys, vaultPass, operatorPass secret.Secret, withCode bool) (vault.Code, error) {
+func writeState(pl client.Places, cfg Config, kdf vault.KDFParams, keys auditKeys, vaultPass, operatorPass secret.Secret, withCode bool) (vault.Code, error) {
 	self := newInstance()
-	v, err := vault.Create(vaultPath(pl), vaultPass, vaultOptions(cfg, self))
+	options := vaultOptions(cfg, self)
+	options.KDF = kdf
+	v, err := vault.Create(vaultPath(pl), vaultPass, options)
 	if err != nil {
 		return vault.Code{}, fmt.Errorf("vault: %w", err)
 	}

@@ -16,9 +16,7 @@ import (
 type rewrapOptions struct {
 	oldFD, newFD int
 	keep         bool
-	passes       uint32
-	memoryMiB    uint32
-	threads      uint8
+	cost         kdfCost
 }
 
 func rewrapCommand(p *program) *cobra.Command {
@@ -42,37 +40,11 @@ func rewrapCommand(p *program) *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVar(&o.keep, "keep-passphrase", false, "keep the passphrase and change only the cost")
-	f.Uint32Var(&o.passes, "passes", 0, "argon2id passes, at least 3")
-	f.Uint32Var(&o.memoryMiB, "memory-mib", 0, "argon2id memory in MiB, at least 64")
-	f.Uint8Var(&o.threads, "threads", 0, "argon2id threads, at least 4")
+	o.cost.flags(f)
 	descriptors(c, map[string]*int{"passphrase-fd": &o.oldFD, "new-passphrase-fd": &o.newFD}, map[string]string{
 		"passphrase-fd": "read the present passphrase from this descriptor", "new-passphrase-fd": "read the new passphrase from this descriptor",
 	})
 	return c
-}
-
-// leastKDF fills in what was left out when one cost was given; package vault
-// refuses less (RFC 9106, section 4).
-var leastKDF = vault.KDFParams{Time: 3, MemoryKiB: 64 << 10, Threads: 4}
-
-func (o rewrapOptions) kdf() (vault.KDFParams, error) {
-	if o.passes == 0 && o.memoryMiB == 0 && o.threads == 0 {
-		return vault.KDFParams{}, nil
-	}
-	p := leastKDF
-	if o.passes > 0 {
-		p.Time = o.passes
-	}
-	if o.memoryMiB > 1<<20 {
-		return p, usageError{fmt.Errorf("--memory-mib %d is more than any machine has", o.memoryMiB)}
-	}
-	if o.memoryMiB > 0 {
-		p.MemoryKiB = o.memoryMiB << 10
-	}
-	if o.threads > 0 {
-		p.Threads = o.threads
-	}
-	return p, nil
 }
 
 func (o rewrapOptions) check() error {
@@ -94,7 +66,7 @@ func runRewrap(ctx context.Context, pl client.Places, o rewrapOptions, log io.Wr
 	if err := o.check(); err != nil {
 		return err
 	}
-	kdf, err := o.kdf()
+	kdf, err := o.cost.params()
 	if err != nil {
 		return err
 	}

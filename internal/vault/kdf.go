@@ -94,6 +94,16 @@ func newKDF(o Options) (KDFParams, error) {
 	return p, nil
 }
 
+// Check says whether a new slot may have this cost. ErrWeakKDF is below the
+// floor (RFC 9106, section 4) or beyond what an opening may cost.
+func (p KDFParams) Check() error {
+	if p == (KDFParams{}) {
+		return nil // measured when it is needed
+	}
+	_, err := newKDF(Options{KDF: p})
+	return err
+}
+
 // calibrate times one run at the floor and adds passes.
 func calibrate() KDFParams {
 	p := floorKDF
