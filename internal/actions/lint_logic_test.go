@@ -74,7 +74,7 @@ func matches(t *testing.T, p validate.PredicateSpec, body []byte) bool {
 	empty := map[string]any{"type": "object", "additionalProperties": false}
 	r, err := validate.Compile("x", validate.ReaderSpec{Result: empty, Rows: []validate.RowSpec{{Name: "row", Status: []int{200}, When: &p, HasSuccess: true}}})
 	if err != nil {
-		t.Skip(err) // nested too deeply
+		t.Fatal(err) // depth 2 is far below the limit; a skip would hide every seed
 	}
 	proved, no := r.Prove(validate.Raw{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil, time.Time{})
 	return no == nil && proved != nil
