@@ -167,7 +167,7 @@ func FuzzPath(f *testing.F) {
 		f.Add(s, s, s)
 	}
 	f.Add("a", "b/c", "d/e.md")
-	t1 := Target{scheme: "https", host: "code.example", port: 443, basePath: "/base/v3"}
+	t1 := Target{endpoint: endpoint{scheme: "https", host: "code.example", port: 443, basePath: "/base/v3"}}
 	tpl := &pathTemplate{segments: [][]pathPart{
 		{{lit: "repos"}}, {{lit: "x-"}, {path: "input.one", mode: 's'}}, {{path: "input.one", mode: 's'}, {path: "input.one", mode: 's'}},
 		{{path: "input.two", mode: '%'}}, {{path: "input.three", mode: '/'}},

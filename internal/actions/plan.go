@@ -55,6 +55,8 @@ type Request struct {
 	timeout  time.Duration
 	change   bool
 	reusable bool
+	hole     Hole
+	holed    bool
 }
 
 // Step names the step: "request", "poll", "reconcile" or a lookup's own name.

@@ -115,8 +115,8 @@ func (s *site) readIdentities(n *strictyaml.Node) {
 var (
 	identityKinds = []string{KindBearer, KindHeader, KindBasic, KindNone}
 	laterKinds    = []string{
-		"client_certificate", "oauth2_client", "oauth2_refresh", "github_app", "jwt_bearer", "registry_token",
-		"body", "ssh_key", "ssh_certificate",
+		KindClientCertificate, KindOAuth2Client, KindOAuth2Refresh, KindGitHubApp, KindJWTBearer, KindRegistryToken,
+		KindBody, KindSSHKey, KindSSHCertificate,
 	}
 	kindKeys = map[string][]string{
 		KindBearer: {"kind", "ask"}, KindHeader: {"kind", "ask", "name", "prefix"},
