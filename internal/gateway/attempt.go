@@ -147,8 +147,7 @@ func (g *Gateway) keep(a answered) kept {
 	raw := append(secret.Mask(head, headHits), secret.Mask(a.exchange.Body, bodyHits)...)
 	k.event = g.answerEvent(k, raw)
 	if len(k.hits) > 0 {
-		g.metrics.echoes.Inc()
-		g.vault.Suspect(a.identity.Name)
+		g.echoed(a.turn)
 	}
 	return k
 }
@@ -258,8 +257,7 @@ func (g *Gateway) noSecretInside(j *judged) {
 // what goes back to the agent, or what is shown to a person and sent on.
 func (g *Gateway) noSecret(j *judged, made []byte, rule, what string) {
 	if hits := j.lease.Scan(made); len(hits) > 0 {
-		g.metrics.echoes.Inc()
-		g.vault.Suspect(j.identity.Name)
+		g.echoed(j.turn)
 		j.reject(&validate.Rejection{Layer: "echo", Rule: rule, Message: what + " holds the credential (" + hits[0].Encoding + ")", Status: j.exchange.Status})
 	}
 }

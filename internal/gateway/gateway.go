@@ -77,6 +77,9 @@ type Deps struct {
 	// OnRejected hears of every refused answer; nil means nobody does. It must
 	// not block.
 	OnRejected func(Rejected)
+	// OnUsed hears of every send with an identity's secret, and of each that could
+	// not be made for want of it; nil means nobody does. It must not block.
+	OnUsed func(Used)
 }
 
 // Gateway runs calls. It is safe for concurrent use.
@@ -93,6 +96,7 @@ type Gateway struct {
 	logger   *slog.Logger
 	limits   Limits
 	rejected func(Rejected)
+	used     func(Used)
 	started  time.Time
 
 	lives    lives
@@ -119,7 +123,7 @@ func New(d Deps) *Gateway {
 	g := &Gateway{
 		vault: d.Vault, exec: d.Executor, ledger: d.Ledger, sessions: d.Sessions,
 		desk: d.Desk, log: d.Log, metrics: d.Metrics, logger: d.Logger,
-		limits: d.Limits.withDefaults(), rejected: d.OnRejected, started: time.Now(),
+		limits: d.Limits.withDefaults(), rejected: d.OnRejected, used: d.OnUsed, started: time.Now(),
 	}
 	if g.logger == nil {
 		g.logger = slog.New(slog.DiscardHandler)

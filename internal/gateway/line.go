@@ -111,6 +111,15 @@ func (g *Gateway) generation(ctx context.Context, set *actions.Set, name string)
 	return g.vault.Generation(ctx, name)
 }
 
+// generationFor is the generation that a call uses: the current one, or that of a
+// secret which is only tried.
+func (g *Gateway) generationFor(ctx context.Context, c claimed, set *actions.Set, name string) (uint64, error) {
+	if c.trial != nil {
+		return c.trial.Generation(), nil
+	}
+	return g.generation(ctx, set, name)
+}
+
 // kindNone is the identity kind that an operator writes out where a target
 // takes no credential.
 const kindNone = "none"

@@ -52,7 +52,7 @@ func (g *Gateway) stillWanted(ctx context.Context, l looked) error {
 // refuses sends no lookup and asks nobody.
 func (g *Gateway) begin(ctx context.Context, c claimed) (looked, error) {
 	name := c.route.Target().Identity()
-	gen, err := g.generation(ctx, c.set, name)
+	gen, err := g.generationFor(ctx, c, c.set, name)
 	if err == nil {
 		err = g.vault.Bound(name, c.route.Target())
 	}

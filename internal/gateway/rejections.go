@@ -42,6 +42,7 @@ type Rejected struct {
 func (g *Gateway) noteAttempt(j judged) {
 	took := j.exchange.Ended.Sub(j.exchange.Started)
 	g.metrics.seconds.WithLabelValues(j.contract.Action(), j.step.Kind().String()).Observe(took.Seconds())
+	g.noteUse(j)
 	g.noteRejected(j)
 }
 

@@ -104,8 +104,10 @@ func (g *Gateway) current(ctx context.Context, c claimed, id actions.IdentityFac
 	if err := g.vault.Open(); err != nil {
 		return err
 	}
-	if err := g.sessions.Alive(c.session.ID); err != nil {
-		return err
+	if !c.byOperator() {
+		if err := g.sessions.Alive(c.session.ID); err != nil {
+			return err
+		}
 	}
 	return g.fresh(ctx, c, id)
 }
@@ -122,7 +124,7 @@ func (g *Gateway) fresh(ctx context.Context, c claimed, id actions.IdentityFact)
 	if !ok || t.Digest() != c.route.Target().Digest() {
 		return fault.Newf(fault.PlanStale, "the target %s has changed since", c.route.Target().Name())
 	}
-	gen, err := g.generation(ctx, set, t.Identity())
+	gen, err := g.generationFor(ctx, c, set, t.Identity())
 	if err != nil {
 		return err
 	}
@@ -136,8 +138,12 @@ func (g *Gateway) leaseFor(ctx context.Context, c claimed, id actions.IdentityFa
 	if spec, ok := c.set.Identity(id.Name); ok && spec.Kind() == kindNone {
 		return noLease{}, nil
 	}
+	if c.trial != nil {
+		return c.trial, nil
+	}
 	l, err := g.vault.Lease(ctx, id.Name)
 	if err != nil {
+		g.noteUnusable(id, err)
 		return nil, err
 	}
 	if l.Generation() != id.Generation {

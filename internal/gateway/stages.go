@@ -16,10 +16,13 @@ import (
 // Each stage of the line is a small type that only the step before can make,
 // so that a step cannot be skipped. They are passed by value and never kept.
 
-// identified: the caller has an authorised session.
+// identified: the caller has an authorised session, or is an operator who proves
+// an identity.
 type identified struct {
-	ask     Ask
-	session sessions.Session
+	ask      Ask
+	session  sessions.Session
+	operator string // who proves an identity, "" for an agent's call
+	trial    Lease  // of such a call: a secret that is not stored yet; nil takes the stored one
 }
 
 // opened: the vault was open when the call came in.
