@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 		"actions", "durable",
 	},
 	"ledger": {"durable"},
+	"usage":  {"durable"},
 	"gateway": {
 		"secret", "durable", "validate", "auditlog", "actions", "executor",
 		"sessions", "approvals", "ledger",
