@@ -46,6 +46,7 @@ type daemon struct {
 	metrics  *prometheus.Registry
 	notify   *notifier
 	alert    *alerter
+	ignored  []string // variables of the start that were left out
 
 	accepting sync.Mutex // one unlock or reload at a time: both compare or change what is accepted
 
@@ -57,10 +58,10 @@ type daemon struct {
 
 // openDaemon takes the state folder and opens every room. On an error what was
 // opened is closed again.
-func openDaemon(pl client.Places, cfg Config, log *slog.Logger, childEnv []string) (d *daemon, err error) {
+func openDaemon(pl client.Places, cfg Config, log *slog.Logger, env environment) (d *daemon, err error) {
 	d = &daemon{
-		places: pl, config: cfg, log: log,
-		notify: newNotifier(cfg.Notify, childEnv, log), alert: newAlerter(cfg.Alert, childEnv, log),
+		places: pl, config: cfg, log: log, ignored: env.ignored,
+		notify: newNotifier(cfg.Notify, env.forChildren, log), alert: newAlerter(cfg.Alert, env.forChildren, log),
 	}
 	defer func() {
 		if err != nil {
@@ -232,8 +233,11 @@ func (d *daemon) closeSealed() {
 	d.sessions.Lock()
 }
 
+// proofPassphrase is the one kind of proof that this release takes.
+const proofPassphrase = "passphrase"
+
 func (d *daemon) verifyProof(kind string, challenge [32]byte, mac []byte) error {
-	if kind != "passphrase" {
+	if kind != proofPassphrase {
 		return refused{fmt.Errorf("proofs of kind %q are not enrolled", kind)}
 	}
 	return refusal(d.vault.CheckProof(challenge[:], mac))
@@ -322,12 +326,24 @@ func (d *daemon) Version() string { return version }
 // ID is the instance's.
 func (d *daemon) ID() string { return d.self.ID }
 
-// Mode names how far agents and daemon are apart (docs/threat-model.md).
+// Mode names how far agents and daemon are apart (docs/threat-model.md). It is
+// isolated only where no user whom the operator socket admits is an agent's.
 func (d *daemon) Mode() string {
-	if d.admitAgent(uint32(os.Getuid())) {
+	if slices.ContainsFunc(operatorUsers(), d.admitAgent) {
 		return "same-user"
 	}
 	return "isolated"
+}
+
+// Process says which program runs, where, and for whom.
+func (d *daemon) Process() operatorapi.Process {
+	program, _ := os.Executable() // "" where the system does not tell
+	return operatorapi.Process{
+		PID: os.Getpid(), UID: os.Getuid(), Program: program,
+		Config: d.places.Config, State: d.places.State, Runtime: d.places.Runtime, GenerationFile: d.config.GenerationFile,
+		Operators: operatorUsers(), AgentUsers: d.agentUsers(), AgentGroups: append([]int{}, d.config.AgentGroups...),
+		Proofs: []string{proofPassphrase}, Ignored: append([]string{}, d.ignored...),
+	}
 }
 
 // Listeners says what is served.

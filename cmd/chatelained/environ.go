@@ -35,12 +35,18 @@ func kept(name string) bool {
 	return false
 }
 
-// cleanEnvironment drops every other variable and returns what those two
-// programs are given. Only the names of suspicious ones are logged.
-func cleanEnvironment(log *slog.Logger) (forChildren []string) {
+// environment is what is left of the variables that the daemon was started with.
+type environment struct {
+	forChildren []string // what the notify and alert programs are given
+	ignored     []string // names of suspicious ones that were dropped
+}
+
+// cleanEnvironment drops every other variable. Only the names of suspicious ones
+// are kept and logged.
+func cleanEnvironment(log *slog.Logger) (e environment) {
 	for _, name := range desktopVariables {
 		if v, ok := os.LookupEnv(name); ok {
-			forChildren = append(forChildren, name+"="+v)
+			e.forChildren = append(e.forChildren, name+"="+v)
 		}
 	}
 	for _, kv := range os.Environ() {
@@ -50,10 +56,12 @@ func cleanEnvironment(log *slog.Logger) (forChildren []string) {
 		}
 		if suspicious(name) {
 			log.Warn("environment variable ignored", "name", name)
+			e.ignored = append(e.ignored, name)
 		}
 		_ = os.Unsetenv(name)
 	}
-	return append(forChildren, os.Environ()...)
+	e.forChildren = append(e.forChildren, os.Environ()...)
+	return e
 }
 
 func suspicious(name string) bool {

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,5 +21,23 @@ func harden() error {
 		return fmt.Errorf("cannot forbid core dumps: %w", err)
 	}
 	unix.Umask(0o077)
+	return refuseTracer("/proc/self/status")
+}
+
+// refuseTracer stops a start under a debugger. Who attached before the line above
+// stays attached, and could read the vault's key once there is one. It keeps out
+// no enemy, who could answer for the kernel; it keeps a forgotten strace from
+// a daemon that holds secrets.
+func refuseTracer(status string) error {
+	b, err := os.ReadFile(status)
+	if err != nil {
+		return nil // no /proc: nothing to ask
+	}
+	for line := range bytes.Lines(b) {
+		name, value, _ := strings.Cut(string(line), ":")
+		if tracer := strings.TrimSpace(value); name == "TracerPid" && tracer != "0" {
+			return errors.New("process " + tracer + " traces this one and could read its memory; start it without a debugger")
+		}
+	}
 	return nil
 }

@@ -60,8 +60,7 @@ func serveCommand(p *program) *cobra.Command {
 				return err
 			}
 			log := newLogger(cfg, cmd.ErrOrStderr())
-			childEnv := cleanEnvironment(log)
-			d, err := openDaemon(pl, cfg, log, childEnv)
+			d, err := openDaemon(pl, cfg, log, cleanEnvironment(log))
 			if err != nil {
 				return err
 			}
@@ -278,6 +277,14 @@ func (d *daemon) admitAgent(uid uint32) bool {
 	return slices.Contains(d.config.AgentUsers, uid) || inGroups(uid, d.config.AgentGroups)
 }
 
+// agentUsers are the users that are agents by themselves, not by a group.
+func (d *daemon) agentUsers() []uint32 {
+	if len(d.config.AgentUsers)+len(d.config.AgentGroups) == 0 {
+		return []uint32{uint32(os.Getuid())}
+	}
+	return append([]uint32{}, d.config.AgentUsers...)
+}
+
 func inGroups(uid uint32, gids []int) bool {
 	if len(gids) == 0 {
 		return false
@@ -298,8 +305,16 @@ func inGroups(uid uint32, gids []int) bool {
 	return false
 }
 
-// admitOwner admits the daemon's own user and root, who can do anything anyway.
-func admitOwner(uid uint32) bool { return uid == uint32(os.Getuid()) || uid == 0 }
+// operatorUsers are the daemon's own user and root, who can do anything anyway.
+func operatorUsers() []uint32 {
+	if own := uint32(os.Getuid()); own != 0 {
+		return []uint32{own, 0}
+	}
+	return []uint32{0}
+}
+
+// admitOwner admits operators.
+func admitOwner(uid uint32) bool { return slices.Contains(operatorUsers(), uid) }
 
 func (d *daemon) metricsHandler() http.Handler {
 	mux := http.NewServeMux()

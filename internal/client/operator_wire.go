@@ -58,6 +58,24 @@ type Status struct {
 		Damaged []string `json:"damaged"`
 	} `json:"calls"`
 	Listeners []Listener `json:"listeners"`
+	Process   Process    `json:"process"`
+}
+
+// Process is what runs, where, and for whom. The zero value is of a daemon that
+// does not tell.
+type Process struct {
+	PID            int      `json:"pid"`
+	UID            int      `json:"uid"`
+	Program        string   `json:"program"`
+	Config         string   `json:"config"`
+	State          string   `json:"state"`
+	Runtime        string   `json:"runtime"`
+	GenerationFile string   `json:"generation_file,omitzero"`
+	Operators      []uint32 `json:"operators"`
+	AgentUsers     []uint32 `json:"agent_users"`
+	AgentGroups    []int    `json:"agent_groups"`
+	Proofs         []string `json:"proofs"`
+	Ignored        []string `json:"ignored_variables"`
 }
 
 // VaultStatus is the vault's state.

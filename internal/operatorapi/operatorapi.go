@@ -114,6 +114,7 @@ type Daemon interface {
 	Mode() string
 	Listeners() []Listener
 	Problems() []string
+	Process() Process
 	// Load reads contracts and targets from the files, whole or not at all, and
 	// puts nothing in force.
 	Load() (Loaded, error)

@@ -217,6 +217,7 @@ func (d *fileDaemon) ID() string            { return "test" }
 func (d *fileDaemon) Mode() string          { return "test" }
 func (d *fileDaemon) Listeners() []Listener { return nil }
 func (d *fileDaemon) Problems() []string    { return nil }
+func (d *fileDaemon) Process() Process      { return Process{} }
 
 func (d *fileDaemon) read() (*actions.Set, []error) {
 	set, problems := actions.LoadSet(filepath.Join(d.r.dir, "targets.yaml"), d.r.dir)

@@ -38,6 +38,7 @@ func (a *API) status(*call) (any, error) {
 		"sessions":  map[string]any{"pending": pending, "authorised": authorised},
 		"calls":     map[string]any{"running": running, "unresolved": unresolved, "damaged": a.g.Damaged()},
 		"listeners": a.daemon.Listeners(),
+		"process":   a.daemon.Process(),
 	}, nil
 }
 
