@@ -62,11 +62,27 @@ func (p leasePort) Scan(b []byte) []secret.Hit { return p.l.Scan(b) }
 func (p leasePort) Close()                     { p.l.Close() }
 
 func (p leasePort) Attach(h http.Header, c executor.Connection) error {
-	return p.l.Attach(h, vault.Made{
+	return p.l.Attach(headerOnly(h), vault.Made{
 		Scheme: c.Scheme, Host: c.Host, Port: c.Port, BasePath: c.BasePath,
 		CADigest: c.CADigest, Pins: c.Pins, PeerSPKI: c.PeerSPKI,
 	})
 }
+
+// headerOnly is a request whose body has no place for a credential.
+type headerOnly http.Header
+
+func (h headerOnly) SetHeader(name, value string) error {
+	if _, taken := h[name]; taken {
+		return errors.New("the request already has that header")
+	}
+	h[name] = []string{value}
+	return nil
+}
+
+func (headerOnly) FillBody(func([]byte) []byte) error {
+	return errors.New("the request's body has no place for a credential")
+}
+func (headerOnly) Hole() (form, ok bool) { return false, false }
 
 // operatorPort shows the operator listener the vault's switches and its
 // write-only side.

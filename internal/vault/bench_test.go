@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"net/http"
 	"testing"
 	"time"
 )
@@ -27,7 +26,7 @@ func BenchmarkAttach(b *testing.B) {
 	made := madeFor(bearer())
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := l.Attach(http.Header{}, made); err != nil {
+		if err := l.Attach(headers{}, made); err != nil {
 			b.Fatal(err)
 		}
 	}

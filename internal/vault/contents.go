@@ -62,12 +62,18 @@ type item struct {
 	suspended  bool
 	outside    bool   // the sealed secret is in the backend
 	sealed     []byte // nil where outside
+
+	label   string    // a person's own word for it
+	expires time.Time // when the secret stops working; zero where that is not known
+	source  string    // "NAME:REFERENCE" where the secret is fetched; what is sealed is empty then
 }
 
 const (
 	flagShort     = 1
 	flagSuspended = 2
 	flagOutside   = 4
+	flagMore      = 8 // more follows the sealed secret
+	allFlags      = flagShort | flagSuspended | flagOutside | flagMore
 )
 
 func newContents() *contents {
@@ -158,8 +164,14 @@ func (it item) encode(w *writer) {
 	if it.outside {
 		flags |= flagOutside
 	}
+	if it.hasMore() {
+		flags |= flagMore
+	}
 	w.u8(flags)
 	w.blob(it.sealed)
+	if it.hasMore() {
+		it.encodeMore(w)
+	}
 }
 
 // ad is the associated data of the sealed secret.
@@ -173,6 +185,9 @@ func (it item) ad(vaultID [idBytes]byte) []byte {
 		w.u8(1)
 	} else {
 		w.u8(0)
+	}
+	if it.hasBoundMore() {
+		it.encodeBoundMore(w)
 	}
 	return w.b
 }
@@ -211,7 +226,10 @@ func decodeItems(r *reader, c *contents) {
 		it.suspended = flags&flagSuspended != 0
 		it.outside = flags&flagOutside != 0
 		it.sealed = bytes.Clone(r.blob(maxSecret + sealExtra))
-		wrong := flags > flagShort|flagSuspended|flagOutside || it.name <= last || checkName(it.name) != nil ||
+		if flags&flagMore != 0 {
+			it.decodeMore(r)
+		}
+		wrong := flags > allFlags || it.name <= last || checkName(it.name) != nil ||
 			it.binding.check() != nil || it.outside != (len(it.sealed) == 0)
 		if r.bad || wrong {
 			r.bad = true

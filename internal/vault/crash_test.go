@@ -219,7 +219,7 @@ func useOnce(t *testing.T, v *Vault) error {
 	}
 	defer l.Close()
 	h := map[string][]string{}
-	if err := l.Attach(h, madeFor(bearer())); err != nil || !strings.HasPrefix(h["Authorization"][0], "Bearer "+planted) {
+	if err := l.Attach(headers(h), madeFor(bearer())); err != nil || !strings.HasPrefix(h["Authorization"][0], "Bearer "+planted) {
 		t.Errorf("got %v, %v", h, err)
 	}
 	if len(l.Scan([]byte(planted))) == 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -133,7 +132,7 @@ func failedSave(path string, v *Vault, want error) error {
 		return err
 	}
 	defer l.Close()
-	return l.Attach(http.Header{}, madeFor(bearer()))
+	return l.Attach(headers{}, madeFor(bearer()))
 }
 
 // fill writes until the file system is full.

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,19 +19,37 @@ type Info struct {
 	Generation uint64
 	Updated    time.Time
 	Suspended  bool
+	Label      string
+	Expires    time.Time // zero where it is not known
+	Source     string    // "NAME:REFERENCE" where the secret is fetched, "" where it is in the vault
 }
 
-// Put seals a secret under the identity's name with its binding, in place of
-// what was there. short allows fewer than 16 bytes. It returns the identity's
-// new generation, which is greater than any before it. It ends a suspension.
+// PutOptions is what else may be said of a secret.
+type PutOptions struct {
+	Short   bool      // fewer than 16 bytes are meant
+	Label   string    // at most 64 bytes, for people
+	Expires time.Time // when the secret stops working; a certificate says so itself
+	Source  string    // NAME:REFERENCE of a secret manager; the secret must be empty then
+}
+
+// Put is PutIdentity for a secret of which nothing else is said.
 func (v *Vault) Put(ctx context.Context, name string, b Binding, s secret.Secret, short bool) (uint64, error) {
-	b = b.normal()
-	if err := checkItem(name, b, s, short); err != nil {
+	return v.PutIdentity(ctx, name, b, s, PutOptions{Short: short})
+}
+
+// PutIdentity seals a secret under the identity's name with its binding, in
+// place of what was there. It returns the identity's new generation, which is
+// greater than any before it. It ends a suspension. It answers ErrBadIdentity
+// or VAULT_LOCKED.
+func (v *Vault) PutIdentity(ctx context.Context, name string, b Binding, s secret.Secret, o PutOptions) (uint64, error) {
+	it := item{name: name, binding: b.normal(), short: o.Short, label: o.Label, expires: o.Expires, source: o.Source}
+	if err := it.check(s); err != nil {
 		return 0, err
 	}
-	gen, err := v.commit(ctx, func(o opened, c *contents, generation uint64) error {
-		it := item{name: name, binding: b, generation: generation, updated: time.Now(), short: short}
-		return v.place(ctx, o, c, it, s)
+	it.expires = it.binding.expiry(s, it.expires)
+	gen, err := v.commit(ctx, func(op opened, c *contents, generation uint64) error {
+		it.generation, it.updated = generation, time.Now()
+		return v.place(ctx, op, c, it, s)
 	})
 	v.settle(ctx)
 	if err != nil {
@@ -39,17 +58,24 @@ func (v *Vault) Put(ctx context.Context, name string, b Binding, s secret.Secret
 	return gen, nil
 }
 
-func checkItem(name string, b Binding, s secret.Secret, short bool) error {
-	if err := checkName(name); err != nil {
+// check says whether the item can be kept with that secret.
+func (it item) check(s secret.Secret) error {
+	if err := checkName(it.name); err != nil {
 		return err
 	}
-	if err := b.check(); err != nil {
-		return fmt.Errorf("identity %s: %w", name, err)
+	err := it.binding.check()
+	if err == nil {
+		err = errors.Join(checkLabel(it.label), checkSource(it.source), checkExpiry(it.expires))
 	}
-	var err error
-	s.Use(func(text []byte) { err = b.checkSecret(text, short) })
+	switch {
+	case err != nil:
+	case it.source == "":
+		s.Use(func(text []byte) { err = it.binding.checkSecret(text, it.short) })
+	case !s.IsZero():
+		err = fmt.Errorf("%w: a secret that is fetched is not put as well", ErrBadIdentity)
+	}
 	if err != nil {
-		return fmt.Errorf("identity %s: %w", name, err)
+		return fmt.Errorf("identity %s: %w", it.name, err)
 	}
 	return nil
 }
@@ -140,10 +166,11 @@ func (v *Vault) Rebind(ctx context.Context, name string, b Binding) error {
 			return err
 		}
 		defer s.Wipe()
-		if err := checkItem(name, b, s, it.short); err != nil {
+		it.binding = b
+		if err := it.check(s); err != nil {
 			return err
 		}
-		it.binding, it.generation, it.updated, it.sealed = b, generation, time.Now(), nil
+		it.generation, it.updated, it.sealed = generation, time.Now(), nil
 		return v.place(ctx, o, c, it, s)
 	})
 	v.settle(ctx)
@@ -196,7 +223,7 @@ func (v *Vault) List() []Info {
 	out := make([]Info, 0, len(o.contents.items))
 	for _, name := range slices.Sorted(maps.Keys(o.contents.items)) {
 		it := o.contents.items[name]
-		out = append(out, Info{name, it.binding.clone(), it.generation, it.updated, v.suspended(it)})
+		out = append(out, Info{name, it.binding.clone(), it.generation, it.updated, v.suspended(it), it.label, it.expires, it.source})
 	}
 	return out
 }

@@ -33,13 +33,13 @@ func TestEveryKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := http.Header{}
-		if err := l.Attach(h, madeFor(c.b)); err != nil || !reflect.DeepEqual(h, c.want) {
+		if err := l.Attach(headers(h), madeFor(c.b)); err != nil || !reflect.DeepEqual(h, c.want) {
 			t.Errorf("%s: got %v, %v", c.name, h, err)
 		}
 		if len(l.Scan([]byte("it was "+c.echo))) == 0 || len(l.Scan([]byte("it was "+c.nohit))) != 0 {
 			t.Errorf("%s: the search is wrong", c.name)
 		}
-		err = l.Attach(h, madeFor(c.b))
+		err = l.Attach(headers(h), madeFor(c.b))
 		wantCode(t, err, fault.Internal)
 		if !reflect.DeepEqual(h, c.want) {
 			t.Errorf("%s: a second attach changed %v", c.name, h)
@@ -192,7 +192,7 @@ func TestAttachComparesTheConnection(t *testing.T) {
 		m := madeFor(b)
 		c.change(&m)
 		h := http.Header{}
-		err := l.Attach(h, m)
+		err := l.Attach(headers(h), m)
 		if c.ok {
 			if err != nil || len(h) != 1 {
 				t.Errorf("%s: got %v", c.name, err)
@@ -248,7 +248,7 @@ func TestALeaseKeepsItsGeneration(t *testing.T) {
 		t.Errorf("got %d, then %d", l.Generation(), now)
 	}
 	h := http.Header{}
-	if err := l.Attach(h, madeFor(bearer())); err != nil || h.Get("Authorization") != "Bearer "+planted {
+	if err := l.Attach(headers(h), madeFor(bearer())); err != nil || h.Get("Authorization") != "Bearer "+planted {
 		t.Errorf("got %v", err)
 	}
 	if got := attached(t, v, "a", madeFor(bearer())); got != "Bearer another secret of the same" {
@@ -288,7 +288,7 @@ func TestRebind(t *testing.T) {
 		t.Fatal(l.Generation(), err)
 	}
 	defer l.Close()
-	wantCode(t, l.Attach(http.Header{}, madeFor(bearer())), fault.TargetNotAllowed)
+	wantCode(t, l.Attach(headers{}, madeFor(bearer())), fault.TargetNotAllowed)
 	to.Port = 0
 	wantErr(t, v.Rebind(t.Context(), "a", to), ErrBadIdentity)
 }

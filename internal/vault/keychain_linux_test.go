@@ -374,7 +374,7 @@ func playVault(args []string) error {
 	}
 	defer l.Close()
 	h := map[string][]string{}
-	if err := l.Attach(h, madeFor(bearer())); err != nil {
+	if err := l.Attach(headers(h), madeFor(bearer())); err != nil {
 		return err
 	}
 	s := w.State()

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -14,6 +15,20 @@ import (
 // errLeaseClosed is a mistake of ours: a credential is asked for after the call
 // was over.
 var errLeaseClosed = errors.New("the lease is closed")
+
+// Outgoing is a request that is about to be sent, as far as a credential may
+// change it.
+type Outgoing interface {
+	// SetHeader adds one header line. It fails where the request has that header,
+	// and at the second call.
+	SetHeader(name, value string) error
+	// FillBody lets write append the credential to the body where its hole is, at
+	// most once. It fails where the request has none. write's slice is not kept.
+	FillBody(write func(dst []byte) []byte) error
+	// Hole says whether the body has a place for a credential, and whether that
+	// is form text; else it is the text of a JSON string.
+	Hole() (form, ok bool)
+}
 
 // Lease is one identity for the length of one call. It can attach the
 // credential and look for it, and yields it to nobody. It stays good when the
@@ -57,6 +72,9 @@ func (v *Vault) lease(ctx context.Context, name string) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	if it.source != "" {
+		return nil, fault.Newf(fault.IdentityUnavailable, "identity %s: its secret is to be fetched, and nothing fetches it yet", name)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.state != StateOpen {
@@ -79,10 +97,10 @@ func (v *Vault) returned() {
 func (l *Lease) Generation() uint64 { return l.generation }
 
 // Attach compares the identity's binding with the connection that was really
-// made and, only if they agree, writes the credential into h. It fails with
-// TARGET_NOT_ALLOWED, and with INTERNAL where h has a value in that place
-// already or the lease is closed; h is then as it was.
-func (l *Lease) Attach(h http.Header, c Made) error {
+// made and, only if they agree, writes the credential into out. It fails with
+// TARGET_NOT_ALLOWED, and with INTERNAL where out has a value in that place
+// already, has no place for it, or the lease is closed; out is then as it was.
+func (l *Lease) Attach(out Outgoing, c Made) error {
 	if l == nil {
 		return fault.New(fault.Internal, errLeaseClosed)
 	}
@@ -109,11 +127,27 @@ func (l *Lease) Attach(h http.Header, c Made) error {
 	if value == "" {
 		return fault.New(fault.Internal, errLeaseClosed)
 	}
-	if _, taken := h[name]; taken {
-		return fault.Newf(fault.Internal, "the request already has a %s header", name)
+	if err := out.SetHeader(name, value); err != nil {
+		return fault.Newf(fault.Internal, "the %s header cannot be written: %w", name, err)
 	}
-	h[name] = []string{value}
 	return nil
+}
+
+// ClientCertificate returns the certificate that the identity shows in the TLS
+// handshake, nil where its kind has none. It is asked once the server is
+// verified, compares the binding with that connection, and fails with
+// TARGET_NOT_ALLOWED. The key in it signs as long as the lease is open.
+func (l *Lease) ClientCertificate(c Made) (*tls.Certificate, error) {
+	if l == nil {
+		return nil, fault.New(fault.Internal, errLeaseClosed)
+	}
+	if l.none || l.binding.Kind != KindClientCertificate {
+		return nil, nil
+	}
+	if err := l.binding.allows(c); err != nil {
+		return nil, err
+	}
+	return nil, fault.Newf(fault.IdentityUnavailable, "client certificates are not built yet")
 }
 
 // Scan searches foreign bytes for the credential in every encoding that

@@ -192,7 +192,7 @@ func TestLeasesOutliveALock(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	h := http.Header{}
-	if err := l.Attach(h, madeFor(bearer())); err != nil || h.Get("Authorization") != "Bearer "+planted {
+	if err := l.Attach(headers(h), madeFor(bearer())); err != nil || h.Get("Authorization") != "Bearer "+planted {
 		t.Errorf("got %v", err)
 	}
 	if len(l.Scan([]byte(planted))) == 0 {
@@ -208,7 +208,7 @@ func TestLeasesOutliveALock(t *testing.T) {
 	if s := v.State(); s.State != StateSealed {
 		t.Errorf("got %+v", s)
 	}
-	wantCode(t, l.Attach(http.Header{}, madeFor(bearer())), fault.Internal)
+	wantCode(t, l.Attach(headers{}, madeFor(bearer())), fault.Internal)
 	if l.Scan([]byte(planted)) != nil {
 		t.Error("a closed lease still has the secret")
 	}

@@ -267,7 +267,7 @@ func TestTheDefaultDerivationIsAtLeastTheFloor(t *testing.T) {
 func TestNoLease(t *testing.T) {
 	l := NoLease()
 	h := http.Header{"Accept": {"application/json"}}
-	if err := l.Attach(h, Made{}); err != nil || len(h) != 1 {
+	if err := l.Attach(headers(h), Made{}); err != nil || len(h) != 1 {
 		t.Errorf("got %v, %v", h, err)
 	}
 	if l.Scan([]byte(planted)) != nil || l.Generation() != 0 {
