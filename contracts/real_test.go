@@ -121,12 +121,11 @@ type bound struct {
 	target *actions.Target
 }
 
-func (b bound) Attach(h http.Header, c executor.Connection) error {
+func (b bound) Attach(out executor.Outgoing, c executor.Connection) error {
 	if c.Scheme != b.target.Scheme() || c.Host != b.target.Host() || c.Port != b.target.Port() {
 		return fmt.Errorf("the connection goes to %s://%s:%d", c.Scheme, c.Host, c.Port)
 	}
-	h.Set(b.name, b.value)
-	return nil
+	return out.SetHeader(b.name, b.value)
 }
 
 // performer makes one call at a real product, with the daemon's parts.

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"sort"
 	"strconv"
 	"strings"
@@ -61,28 +61,21 @@ func (p leasePort) Generation() uint64         { return p.l.Generation() }
 func (p leasePort) Scan(b []byte) []secret.Hit { return p.l.Scan(b) }
 func (p leasePort) Close()                     { p.l.Close() }
 
-func (p leasePort) Attach(h http.Header, c executor.Connection) error {
-	return p.l.Attach(headerOnly(h), vault.Made{
+func (p leasePort) Attach(out executor.Outgoing, c executor.Connection) error {
+	return p.l.Attach(out, madeBy(c))
+}
+
+func (p leasePort) ClientCertificate(c executor.Connection) (*tls.Certificate, error) {
+	return p.l.ClientCertificate(madeBy(c))
+}
+
+// madeBy is the executor's connection in the vault's words.
+func madeBy(c executor.Connection) vault.Made {
+	return vault.Made{
 		Scheme: c.Scheme, Host: c.Host, Port: c.Port, BasePath: c.BasePath,
 		CADigest: c.CADigest, Pins: c.Pins, PeerSPKI: c.PeerSPKI,
-	})
-}
-
-// headerOnly is a request whose body has no place for a credential.
-type headerOnly http.Header
-
-func (h headerOnly) SetHeader(name, value string) error {
-	if _, taken := h[name]; taken {
-		return errors.New("the request already has that header")
 	}
-	h[name] = []string{value}
-	return nil
 }
-
-func (headerOnly) FillBody(func([]byte) []byte) error {
-	return errors.New("the request's body has no place for a credential")
-}
-func (headerOnly) Hole() (form, ok bool) { return false, false }
 
 // operatorPort shows the operator listener the vault's switches and its
 // write-only side.

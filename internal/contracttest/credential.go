@@ -34,13 +34,13 @@ func (c credential) line() (name, value string) {
 
 // Attach compares the connection with the target, as a vault does with its
 // binding, and writes the line.
-func (c credential) Attach(h http.Header, made executor.Connection) error {
+func (c credential) Attach(out executor.Outgoing, made executor.Connection) error {
 	t := c.target
 	if made.Scheme != t.Scheme() || made.Host != t.Host() || made.Port != t.Port() || made.BasePath != t.BasePath() {
 		return fmt.Errorf("the connection is not to the target %s", t.Name())
 	}
 	if name, value := c.line(); name != "" {
-		h.Set(name, value)
+		return out.SetHeader(name, value)
 	}
 	return nil
 }

@@ -4,7 +4,8 @@
 // It never follows a redirect, never uses a proxy, never sends twice on its
 // own, and never reads a meaning out of an answer: that is the duty of
 // package validate. It never holds a credential: the caller's Credential writes
-// it into the headers once the connection is made, last before the bytes leave.
+// it into the headers or the body once the connection is made, last before the
+// bytes leave, or proves itself with a certificate inside the handshake.
 // It is the only package that opens sockets outward. The gateway and the
 // contract tests may import it.
 package executor
@@ -13,7 +14,6 @@ import (
 	"context"
 	"crypto/x509"
 	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -53,15 +53,6 @@ type Connection struct {
 	Pins       []string       // the target's pins, at least one of which matched
 	PeerSPKI   []string       // "sha256/BASE64" of every key in the verified chains, leaf first
 	Resumed    bool           // the TLS session was resumed
-}
-
-// Credential puts an identity's secret into outbound headers. Attach is called
-// at most once an attempt, when the connection is made and verified; it must
-// compare c with what the secret is bound to and may add one header. An error
-// means that not one byte of the request is sent. A *fault.Error keeps its
-// code; any other error becomes TARGET_NOT_ALLOWED.
-type Credential interface {
-	Attach(h http.Header, c Connection) error
 }
 
 // Resolver finds the addresses of a host name; *net.Resolver is one.
@@ -134,5 +125,5 @@ func New(o Options) *Executor {
 // none. It never panics on what the remote sends and always returns; ctx and
 // the request's own time-out end it.
 func (x *Executor) Send(ctx context.Context, identity string, r actions.Request, c Credential) Exchange {
-	return x.send(ctx, identity, stepOf(r), c)
+	return x.send(ctx, owner{identity: identity, generation: generationOf(c)}, stepOf(r), c)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"chatelaine/internal/fault"
@@ -35,17 +36,21 @@ func (a *attempt) roundTrip2(ctx context.Context) {
 	}
 	defer client.Close()
 	a.ex.Phase = PhaseAttach
-	h, added, st := a.s.attach(a.c, facts(a.ex.Connection))
+	o, st := a.s.attach(a.c, facts(a.ex.Connection), a.wire.certified)
 	if st != nil {
 		a.stop(st)
 		return
 	}
-	req.Header = a.s.header2(h)
-	a.exchange2(ctx, cancel, client, req)
-	if added != "" {
-		delete(h, added)
-		delete(req.Header, added)
+	body := newOnce(a.s.filled(o))
+	if n := body.left(); n > 0 {
+		// No GetBody: the body cannot be rewound, so nothing can be resent.
+		req.Body, req.ContentLength = io.NopCloser(body), int64(n)
 	}
+	req.Header = a.s.header2(o)
+	a.exchange2(ctx, cancel, client, req)
+	body.wipe()
+	o.wipe()
+	clear(req.Header)
 }
 
 // client2 puts HTTP/2 over the wire's connection.
@@ -134,17 +139,13 @@ func (s step) request2() (*http.Request, error) {
 	if err != nil || u.RequestURI() != target || u.Host != s.hostHeader() {
 		return nil, errors.New("the path cannot be written unchanged over HTTP/2")
 	}
-	req := &http.Request{Method: s.method, URL: u, Host: s.hostHeader(), Proto: "HTTP/2.0", ProtoMajor: 2}
-	if len(s.body) > 0 {
-		// No GetBody: the body cannot be rewound, so nothing can be resent.
-		req.Body, req.ContentLength = io.NopCloser(newOnce(s.body)), int64(len(s.body))
-	}
-	return req, nil
+	return &http.Request{Method: s.method, URL: u, Host: s.hostHeader(), Proto: "HTTP/2.0", ProtoMajor: 2}, nil
 }
 
 // header2 adds the headers that are ours.
-func (s step) header2(h http.Header) http.Header {
-	s.ownLines(h, func(name, value string) {
+func (s step) header2(o *outgoing) http.Header {
+	h := o.lines()
+	s.ownLines(o, func(name, value string) {
 		if name != "Connection" && name != "Content-Length" {
 			h[name] = []string{value}
 		}
@@ -153,16 +154,35 @@ func (s step) header2(h http.Header) http.Header {
 }
 
 // once is a reader of bytes that is nothing else: the standard library knows
-// how to rewind a bytes.Reader.
-type once struct{ rest []byte }
+// how to rewind a bytes.Reader. The transport may still read when the attempt has
+// ended, so that it is wiped under a lock.
+type once struct {
+	mu        sync.Mutex // guards the rest
+	all, rest []byte
+}
 
-func newOnce(b []byte) *once { return &once{b} }
+func newOnce(b []byte) *once { return &once{all: b, rest: b} }
 
 func (o *once) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if len(o.rest) == 0 {
 		return 0, io.EOF
 	}
 	n := copy(p, o.rest)
 	o.rest = o.rest[n:]
 	return n, nil
+}
+
+func (o *once) left() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.rest)
+}
+
+func (o *once) wipe() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.all)
+	o.rest = nil
 }

@@ -19,6 +19,9 @@ import (
 // token is the planted secret of these tests.
 const token = "tok-4f9a77c2d1e84b0c93aa"
 
+// bot is whose connections these tests make.
+var bot = owner{identity: "bot"}
+
 // bearer is a Credential that counts how often it was asked.
 type bearer struct {
 	asked atomic.Int32
@@ -27,7 +30,7 @@ type bearer struct {
 	then  func() // run inside Attach, after the decision
 }
 
-func (b *bearer) Attach(h http.Header, c Connection) error {
+func (b *bearer) Attach(out Outgoing, c Connection) error {
 	b.asked.Add(1)
 	b.seen = c
 	if b.then != nil {
@@ -36,8 +39,7 @@ func (b *bearer) Attach(h http.Header, c Connection) error {
 	if b.err != nil {
 		return b.err
 	}
-	h.Set("Authorization", "Bearer "+token)
-	return nil
+	return out.SetHeader("Authorization", "Bearer "+token)
 }
 
 // at is the place of a loopback upstream.
@@ -92,7 +94,7 @@ func newExecutor(t *testing.T, o Options) *Executor {
 // sendTo makes one attempt and holds it to what every attempt promises.
 func sendTo(t *testing.T, x *Executor, s step, c Credential) Exchange {
 	t.Helper()
-	ex := x.send(context.Background(), "bot", s, c)
+	ex := x.send(context.Background(), bot, s, c)
 	promises(t, s, ex)
 	return ex
 }

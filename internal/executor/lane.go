@@ -24,14 +24,24 @@ const (
 	maxLanes = 1024
 )
 
+// owner is whose connections a lane holds: an identity, in one generation of its
+// secret, so that a connection made with one certificate never carries what was
+// allowed for another. An exchange of the secret for a token has lanes of its own.
+type owner struct {
+	identity   string
+	generation uint64
+	token      bool
+}
+
 // laneKey keeps everything apart that must not share a connection or a TLS
 // session: the identity, the destination and what is believed about it.
 type laneKey struct {
-	identity, scheme, host string
-	port                   int
-	ca                     [sha256.Size]byte
-	pins                   string
-	loopback, private, h2  bool
+	owner
+	scheme, host          string
+	port                  int
+	ca                    [sha256.Size]byte
+	pins                  string
+	loopback, private, h2 bool
 }
 
 // lane is the transport of one identity to one target: its trust, its TLS
@@ -45,22 +55,23 @@ type lane struct {
 	closed bool
 }
 
-func keyOf(identity string, to place) laneKey {
+func keyOf(who owner, to place) laneKey {
 	return laneKey{
-		identity: identity, scheme: to.scheme, host: to.host, port: to.port,
+		owner: who, scheme: to.scheme, host: to.host, port: to.port,
 		ca: sha256.Sum256(to.caPEM), pins: strings.Join(to.pins, " "),
 		loopback: to.allowLoopback, private: to.allowPrivate, h2: to.http2,
 	}
 }
 
-// laneFor returns the identity's lane to the target, making it where needed.
-func (x *Executor) laneFor(identity string, to place) (*lane, error) {
+// laneFor returns the identity's lane to the target, making it where needed. The
+// first lane of a new generation ends those of the ones before.
+func (x *Executor) laneFor(who owner, to place) (*lane, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
 		return nil, errors.New("the executor is closed")
 	}
-	key := keyOf(identity, to)
+	key := keyOf(who, to)
 	if l, ok := x.lanes[key]; ok {
 		return l, nil
 	}
@@ -71,6 +82,7 @@ func (x *Executor) laneFor(identity string, to place) (*lane, error) {
 			return nil, err
 		}
 	}
+	x.dropLocked(func(k laneKey) bool { return k.identity == who.identity && k.generation < who.generation })
 	if len(x.lanes) >= maxLanes {
 		x.dropLocked(func(laneKey) bool { return true })
 	}
@@ -167,29 +179,56 @@ func (l *lane) expire(w *wire) {
 	}
 }
 
-// open makes a new connection of the lane and gathers its facts.
-func (x *Executor) open(ctx context.Context, l *lane) (*wire, *stop) {
+// forget drops a lane with its TLS sessions.
+func (x *Executor) forget(l *lane) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for k, have := range x.lanes {
+		if have == l {
+			delete(x.lanes, k)
+		}
+	}
+	l.close()
+}
+
+// open makes a new connection of the lane and gathers its facts. The credential is
+// asked for a certificate where the server asks for one.
+func (x *Executor) open(ctx context.Context, l *lane, basePath string, c Credential) (*wire, *stop) {
 	conn, st := x.dialTCP(ctx, l.to)
 	if st != nil {
 		return nil, st
 	}
 	raw := &counter{Conn: conn}
 	facts := Connection{
-		Scheme: l.to.scheme, Host: l.to.host, Port: l.to.port, BasePath: l.to.basePath,
+		Scheme: l.to.scheme, Host: l.to.host, Port: l.to.port, BasePath: basePath,
 		RemoteAddr: remoteAddr(conn), CADigest: l.to.caDigest, Pins: slices.Clone(l.to.pins),
 	}
+	certificate, _ := c.(CertificateCredential)
+	s := &showing{c: certificate, facts: facts}
 	if l.tls == nil {
-		return newWire(raw, raw, facts, false), nil
+		w := newWire(raw, raw, facts, false)
+		if st := s.finish(facts); st != nil {
+			w.close()
+			return nil, st
+		}
+		return w, nil
 	}
-	tc, st := x.handshake(ctx, raw, l.tls)
+	tc, st := x.handshake(ctx, raw, s.config(l.tls), s)
 	if st != nil {
 		return nil, st
 	}
 	cs := tc.ConnectionState()
 	facts.PeerSPKI, facts.Resumed = chainKeys(cs.VerifiedChains), cs.DidResume
+	w := newWire(raw, tc, facts, cs.NegotiatedProtocol == "h2")
+	w.certified = s.shown
 	if len(facts.PeerSPKI) == 0 {
-		tc.Close()
+		w.close()
 		return nil, stopped(PhaseTLS, fault.Internal, errors.New("the handshake verified no chain"))
 	}
-	return newWire(raw, tc, facts, cs.NegotiatedProtocol == "h2"), nil
+	if st := s.finish(facts); st != nil {
+		w.close()
+		x.forget(l) // with sessions that would be resumed without a certificate
+		return nil, st
+	}
+	return w, nil
 }

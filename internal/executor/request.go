@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
-
-	"chatelaine/internal/fault"
 )
 
 // agentHeader is sent where the contract names no User-Agent: some services
@@ -50,6 +48,9 @@ func (s step) check() error {
 		return errors.New("the content type is not a header value")
 	}
 	if err := s.checkPath(); err != nil {
+		return err
+	}
+	if err := s.checkHole(); err != nil {
 		return err
 	}
 	return checkHeader(s.header)
@@ -112,67 +113,15 @@ func checkHeader(h http.Header) error {
 	return nil
 }
 
-// attach lets the credential write into a copy of the headers and proves that
-// it added at most one line and changed none.
-func (s step) attach(c Credential, facts Connection) (http.Header, string, *stop) {
-	h := s.header.Clone()
-	if h == nil {
-		h = http.Header{}
-	}
-	if c == nil {
-		return h, "", nil
-	}
-	if err := c.Attach(h, facts); err != nil {
-		return nil, "", attachStop(err)
-	}
-	added, err := attached(s.header, h)
-	if err != nil {
-		clear(h)
-		return nil, "", stopped(PhaseAttach, fault.Internal, err)
-	}
-	return h, added, nil
-}
-
-// attachStop keeps a coded refusal and makes any other TARGET_NOT_ALLOWED.
-func attachStop(err error) *stop {
-	if coded, ok := errors.AsType[*fault.Error](err); ok {
-		return &stop{PhaseAttach, coded}
-	}
-	return stopped(PhaseAttach, fault.TargetNotAllowed, err)
-}
-
-// attached returns the name of the one header that was added, "" for none.
-func attached(before, after http.Header) (string, error) {
-	added := ""
-	for name, values := range after {
-		old, was := before[name]
-		switch {
-		case was && slices.Equal(old, values):
-		case was, added != "", len(values) != 1:
-			return "", errors.New("the credential is not exactly one new header line")
-		default:
-			added = name
-		}
-	}
-	for name := range before {
-		if _, still := after[name]; !still || added != "" && strings.EqualFold(name, added) {
-			return "", errors.New("the credential replaced a header of the request")
-		}
-	}
-	if added == "" {
-		return "", nil
-	}
-	return added, checkHeader(http.Header{added: after[added]})
-}
-
 // encode writes the whole request as HTTP/1.1 (RFC 9112): one spelling, with
 // headers in alphabetical order.
-func (s step) encode(h http.Header) []byte {
+func (s step) encode(o *outgoing) []byte {
+	h := o.lines()
 	target := s.path
 	if s.query != "" {
 		target += "?" + s.query
 	}
-	b := make([]byte, 0, 1024+len(s.body))
+	b := make([]byte, 0, s.room(o))
 	b = append(b, s.method+" "+target+" HTTP/1.1\r\n"...)
 	line := func(name, value string) {
 		b = append(b, name...)
@@ -191,22 +140,22 @@ func (s step) encode(h http.Header) []byte {
 			line(name, v)
 		}
 	}
-	s.ownLines(h, line)
+	s.ownLines(o, line)
 	b = append(b, "\r\n"...)
-	return append(b, s.body...)
+	return s.appendBody(b, o)
 }
 
 // ownLines writes the headers that are ours.
-func (s step) ownLines(h http.Header, line func(name, value string)) {
-	if _, ok := h["User-Agent"]; !ok {
+func (s step) ownLines(o *outgoing, line func(name, value string)) {
+	if _, ok := s.header["User-Agent"]; !ok {
 		line("User-Agent", agentHeader)
 	}
 	line("Accept-Encoding", "identity")
 	if s.contentType != "" {
 		line("Content-Type", s.contentType)
 	}
-	if len(s.body) > 0 || s.method != http.MethodGet && s.method != http.MethodHead {
-		line("Content-Length", strconv.Itoa(len(s.body)))
+	if n := len(s.body) + len(o.fill); n > 0 || s.method != http.MethodGet && s.method != http.MethodHead {
+		line("Content-Length", strconv.Itoa(n))
 	}
 	if !s.reuse {
 		line("Connection", "close")

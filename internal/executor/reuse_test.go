@@ -72,7 +72,7 @@ func TestIdleConnectionThatIsNotQuiet(t *testing.T) {
 // untilLoud waits until what the server did has reached the one idle connection.
 func untilLoud(t *testing.T, x *Executor, to place) {
 	t.Helper()
-	l, err := x.laneFor("bot", to)
+	l, err := x.laneFor(bot, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestClosing(t *testing.T) {
 	x := newExecutor(t, Options{})
 	again := func() Exchange {
 		t.Helper()
-		ex := x.send(t.Context(), "bot", read(at(srv, ca)), &bearer{})
+		ex := x.send(t.Context(), bot, read(at(srv, ca)), &bearer{})
 		wantCode(t, ex, "")
 		return ex
 	}
@@ -155,7 +155,7 @@ func TestClosing(t *testing.T) {
 		t.Error("an idle connection outlived CloseIdle")
 	}
 	x.Close()
-	ex := x.send(t.Context(), "bot", read(at(srv, ca)), &bearer{})
+	ex := x.send(t.Context(), bot, read(at(srv, ca)), &bearer{})
 	if wantCode(t, ex, fault.Internal); ex.Wrote {
 		t.Error("sent after Close")
 	}
@@ -174,7 +174,7 @@ func TestManyAtOnce(t *testing.T) {
 			for j := range 5 {
 				s := read(at(srv, ca))
 				s.path = fmt.Sprintf("/v1/%d/%d", i, j)
-				ex := x.send(t.Context(), "bot", s, &bearer{})
+				ex := x.send(t.Context(), bot, s, &bearer{})
 				if want := fmt.Sprintf(`{"path":%q}`, s.path); string(ex.Body) != want {
 					done <- fmt.Sprintf("%s answered %q (%v)", s.path, ex.Body, ex.Err)
 					return
@@ -202,14 +202,14 @@ func TestIdleConnectionsExpireAndAreFew(t *testing.T) {
 	done := make(chan bool)
 	for range maxIdle + 3 {
 		go func() {
-			x.send(t.Context(), "bot", read(at(srv, ca)), &bearer{})
+			x.send(t.Context(), bot, read(at(srv, ca)), &bearer{})
 			done <- true
 		}()
 	}
 	for range maxIdle + 3 {
 		<-done
 	}
-	l, err := x.laneFor("bot", at(srv, ca))
+	l, err := x.laneFor(bot, at(srv, ca))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestIdleConnectionsExpireAndAreFew(t *testing.T) {
 		l.expire(w)
 		l.expire(w) // harmless a second time
 	}
-	if ex := x.send(t.Context(), "bot", read(at(srv, ca)), &bearer{}); ex.Err != nil || ex.Reused {
+	if ex := x.send(t.Context(), bot, read(at(srv, ca)), &bearer{}); ex.Err != nil || ex.Reused {
 		t.Errorf("reused %v after the idle time (%v)", ex.Reused, ex.Err)
 	}
 }

@@ -22,27 +22,27 @@ type attempt struct {
 }
 
 // send is Send for a step that is already taken apart.
-func (x *Executor) send(ctx context.Context, identity string, s step, c Credential) Exchange {
+func (x *Executor) send(ctx context.Context, who owner, s step, c Credential) Exchange {
 	if s.timeout <= 0 {
 		s.timeout = DefaultStepTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	a := &attempt{x: x, s: s, c: c, ex: Exchange{Started: x.o.Now(), Phase: PhasePrepare}}
-	a.run(ctx, identity)
+	a.run(ctx, who)
 	a.ex.Ended = x.o.Now()
 	return a.ex
 }
 
 // run is the straight line of an attempt. Each step leaves its reason in the
 // exchange if it ends the attempt.
-func (a *attempt) run(ctx context.Context, identity string) {
+func (a *attempt) run(ctx context.Context, who owner) {
 	if err := a.s.check(); err != nil {
 		a.fail(fault.Internal, err)
 		return
 	}
 	var err error
-	if a.lane, err = a.x.laneFor(identity, a.s.to); err != nil {
+	if a.lane, err = a.x.laneFor(who, a.s.to); err != nil {
 		a.fail(fault.Internal, err)
 		return
 	}
@@ -68,7 +68,7 @@ func (a *attempt) connect(ctx context.Context) bool {
 		a.ex.Reused = true
 	} else {
 		a.ex.Phase = PhaseResolve
-		w, st := a.x.open(ctx, a.lane)
+		w, st := a.x.open(ctx, a.lane, a.s.to.basePath, a.c)
 		if st != nil {
 			a.stop(st)
 			return false
@@ -101,7 +101,7 @@ func (a *attempt) roundTrip1(ctx context.Context) bool {
 		a.ex.Phase = PhaseBody
 		a.wire.within(ctx, a.s.timeout)
 		a.wire.readBody(&ans, resp, rest, a.x.o.MaxBody)
-	} else if writeErr != nil {
+	} else if writeErr != nil && !a.unwelcome(ans.err) {
 		ans.err = writeErr
 	}
 	a.settle(ans)
@@ -113,17 +113,14 @@ func (a *attempt) roundTrip1(ctx context.Context) bool {
 // is left in memory of ours afterwards.
 func (a *attempt) write(ctx context.Context) (err error, ok bool) {
 	a.ex.Phase = PhaseAttach
-	h, added, st := a.s.attach(a.c, facts(a.ex.Connection))
+	o, st := a.s.attach(a.c, facts(a.ex.Connection), a.wire.certified)
 	if st != nil {
 		a.stop(st)
 		return nil, false
 	}
-	request := a.s.encode(h)
+	request := a.s.encode(o)
 	defer clear(request)
-	if added != "" {
-		h[added][0] = ""
-		delete(h, added)
-	}
+	o.wipe()
 	if err := ctx.Err(); err != nil {
 		a.lost(err)
 		return nil, false
@@ -160,8 +157,13 @@ func (a *attempt) settle(ans answer) {
 }
 
 // lost ends an attempt that has no whole answer. Only a change of which a byte
-// was written leaves the outcome open.
+// was written leaves the outcome open. A server that refuses the certificate ends
+// the handshake with that word, and so has read nothing of the request.
 func (a *attempt) lost(cause error) {
+	if a.unwelcome(cause) {
+		a.fail(fault.RemoteUnauthenticated, errUnwelcome)
+		return
+	}
 	cause = a.timed(cause)
 	if a.s.change && a.ex.Wrote {
 		a.fail(fault.OutcomeUnknown, cause)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -268,15 +267,15 @@ func TestCredentialRefuses(t *testing.T) {
 	}{
 		{"with a code", &bearer{err: fault.Newf(fault.VaultLocked, "locked meanwhile")}, fault.VaultLocked},
 		{"without a code", &bearer{err: errors.New("bound elsewhere")}, fault.TargetNotAllowed},
-		{"two headers", attachFunc(func(h http.Header) { h.Set("A", token); h.Set("B", token) }), fault.Internal},
-		{"two lines", attachFunc(func(h http.Header) { h["A"] = []string{token, token} }), fault.Internal},
-		{"a header of the request", attachFunc(func(h http.Header) { h.Set("Accept", token) }), fault.Internal},
-		{"the same in another case", attachFunc(func(h http.Header) { h["accept"] = []string{token} }), fault.Internal},
-		{"a header taken away", attachFunc(func(h http.Header) { h.Del("Accept") }), fault.Internal},
-		{"the host", attachFunc(func(h http.Header) { h.Set("Host", token) }), fault.Internal},
-		{"the length", attachFunc(func(h http.Header) { h.Set("Content-Length", "0") }), fault.Internal},
-		{"a line break", attachFunc(func(h http.Header) { h.Set("Authorization", token+"\r\nX: y") }), fault.Internal},
-		{"a broken name", attachFunc(func(h http.Header) { h["A b"] = []string{token} }), fault.Internal},
+		{"two headers", attachFunc(func(o Outgoing) { o.SetHeader("A", token); o.SetHeader("B", token) }), fault.Internal},
+		{"one header twice", attachFunc(func(o Outgoing) { o.SetHeader("A", token); o.SetHeader("A", token) }), fault.Internal},
+		{"a header of the request", attachFunc(func(o Outgoing) { o.SetHeader("Accept", token) }), fault.Internal},
+		{"the same in another case", attachFunc(func(o Outgoing) { o.SetHeader("accept", token) }), fault.Internal},
+		{"the host", attachFunc(func(o Outgoing) { o.SetHeader("Host", token) }), fault.Internal},
+		{"the length", attachFunc(func(o Outgoing) { o.SetHeader("Content-Length", "0") }), fault.Internal},
+		{"a line break", attachFunc(func(o Outgoing) { o.SetHeader("Authorization", token+"\r\nX: y") }), fault.Internal},
+		{"a broken name", attachFunc(func(o Outgoing) { o.SetHeader("A b", token) }), fault.Internal},
+		{"a body without a hole", attachFunc(func(o Outgoing) { o.FillBody(appends(token)) }), fault.Internal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := len(srv.Requests())
@@ -299,17 +298,20 @@ func TestCredentialRefuses(t *testing.T) {
 }
 
 // attachFunc is a credential that misbehaves.
-type attachFunc func(http.Header)
+type attachFunc func(Outgoing)
 
-func (f attachFunc) Attach(h http.Header, _ Connection) error { f(h); return nil }
+func (f attachFunc) Attach(o Outgoing, _ Connection) error { f(o); return nil }
 
-// keeper remembers the header map that it wrote into.
-type keeper struct{ h http.Header }
+func appends(s string) func([]byte) []byte {
+	return func(dst []byte) []byte { return append(dst, s...) }
+}
 
-func (k *keeper) Attach(h http.Header, _ Connection) error {
-	k.h = h
-	h.Set("Authorization", "Bearer "+token)
-	return nil
+// keeper remembers what it wrote into.
+type keeper struct{ o Outgoing }
+
+func (k *keeper) Attach(o Outgoing, _ Connection) error {
+	k.o = o
+	return o.SetHeader("Authorization", "Bearer "+token)
 }
 
 func TestCredentialIsTakenOutAgain(t *testing.T) {
@@ -319,7 +321,7 @@ func TestCredentialIsTakenOutAgain(t *testing.T) {
 	ex := sendTo(t, newExecutor(t, Options{}), s, k)
 	wantCode(t, ex, "")
 	planted := testkit.Plant(token)
-	planted.Refuse(t, "the headers after the send", []byte(fmt.Sprint(k.h)))
+	planted.Refuse(t, "the credential's place after the send", []byte(fmt.Sprintf("%+v", k.o)))
 	planted.Refuse(t, "the step", []byte(fmt.Sprintf("%+v", s)))
 	planted.Refuse(t, "the exchange", []byte(fmt.Sprintf("%+v", ex)))
 }
@@ -373,7 +375,7 @@ func TestCancelled(t *testing.T) {
 		return upstream.Answer{Hang: upstream.BeforeAnswer}
 	})
 	s := change(at(srv, ca))
-	ex := newExecutor(t, Options{HeaderTimeout: testkit.Patience}).send(ctx, "bot", s, &bearer{})
+	ex := newExecutor(t, Options{HeaderTimeout: testkit.Patience}).send(ctx, bot, s, &bearer{})
 	promises(t, s, ex)
 	// Far below the limits of the attempt, which would have ended it too.
 	if wantCode(t, ex, fault.OutcomeUnknown); time.Since(arrived) > testkit.Patience/2 {
@@ -381,7 +383,7 @@ func TestCancelled(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	ex = newExecutor(t, Options{}).send(cancelled, "bot", s, &bearer{})
+	ex = newExecutor(t, Options{}).send(cancelled, bot, s, &bearer{})
 	if wantCode(t, ex, fault.UpstreamUnavailable); ex.Wrote {
 		t.Error("written after the end")
 	}
@@ -392,7 +394,7 @@ func TestCancelWhileAttaching(t *testing.T) {
 	srv := testkit.HTTPS(t, ca, testkit.Always(upstream.JSON(200, `{}`)))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	ex := newExecutor(t, Options{}).send(ctx, "bot", change(at(srv, ca)), &bearer{then: cancel})
+	ex := newExecutor(t, Options{}).send(ctx, bot, change(at(srv, ca)), &bearer{then: cancel})
 	if wantCode(t, ex, fault.UpstreamUnavailable); ex.Wrote || ex.Writes != 0 || len(srv.Requests()) != 0 {
 		t.Errorf("wrote %v, %d writes", ex.Wrote, ex.Writes)
 	}

@@ -28,6 +28,7 @@ type step struct {
 	query       string // encoded, without "?"
 	header      http.Header
 	body        []byte
+	hole        *Hole // where in body the credential goes, nil for a header or none
 	contentType string
 	timeout     time.Duration
 	change      bool
@@ -41,6 +42,9 @@ func stepOf(r actions.Request) step {
 		method: r.Method(), path: r.WirePath(), query: r.Query(),
 		header: r.Header(), body: r.Body(), contentType: r.ContentType(),
 		timeout: r.Timeout(), change: r.Change(), reuse: r.ReuseConnection(),
+	}
+	if h, ok := r.Hole(); ok {
+		s.hole = &Hole{Offset: h.Offset, Form: h.Form}
 	}
 	if t := r.Target(); t != nil {
 		s.to = place{

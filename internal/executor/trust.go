@@ -103,12 +103,15 @@ func rootsOf(to place) (*x509.CertPool, error) {
 }
 
 // handshake makes TLS over conn within the TLS time-out.
-func (x *Executor) handshake(ctx context.Context, conn net.Conn, cfg *tls.Config) (*tls.Conn, *stop) {
+func (x *Executor) handshake(ctx context.Context, conn net.Conn, cfg *tls.Config, s *showing) (*tls.Conn, *stop) {
 	ctx, cancel := context.WithTimeout(ctx, x.o.TLSTimeout)
 	defer cancel()
 	tc := tls.Client(conn, cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		conn.Close()
+		if st := s.failed(cfg.ServerName, err); st != nil {
+			return nil, st
+		}
 		return nil, tlsStop(cfg.ServerName, err, x.o.TLSTimeout)
 	}
 	return tc, nil

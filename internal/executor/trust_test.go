@@ -76,7 +76,7 @@ func TestPinsHoldOnResumption(t *testing.T) {
 	if !ex.Connection.Resumed || len(ex.Connection.PeerSPKI) != 2 {
 		t.Fatalf("the second session was not resumed: %+v", ex.Connection)
 	}
-	l, err := x.laneFor("bot", to)
+	l, err := x.laneFor(bot, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,19 +97,19 @@ func TestLanesAreApart(t *testing.T) {
 	srv := testkit.HTTPS(t, ca, testkit.Always(upstream.JSON(200, `{}`)))
 	x := newExecutor(t, Options{})
 	to := at(srv, ca)
-	x.send(t.Context(), "one", read(to), nil)
+	x.send(t.Context(), owner{identity: "one"}, read(to), nil)
 	pinned := to
 	pinned.pins = []string{ca.Pin(), "sha256/AAAA"}
 	for _, c := range []struct {
 		identity string
 		to       place
 	}{{"two", to}, {"one", pinned}} {
-		ex := x.send(t.Context(), c.identity, read(c.to), nil)
+		ex := x.send(t.Context(), owner{identity: c.identity}, read(c.to), nil)
 		if wantCode(t, ex, ""); ex.Reused || ex.Connection.Resumed {
 			t.Errorf("%s: reused %v resumed %v", c.identity, ex.Reused, ex.Connection.Resumed)
 		}
 	}
-	if ex := x.send(t.Context(), "one", read(to), nil); !ex.Reused {
+	if ex := x.send(t.Context(), owner{identity: "one"}, read(to), nil); !ex.Reused {
 		t.Error("the identity's own connection was not reused")
 	}
 }

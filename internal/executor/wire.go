@@ -82,6 +82,8 @@ type wire struct {
 	br    *bufio.Reader // over src
 	facts Connection
 	h2    bool
+	// certified says that the identity's certificate was shown in the handshake.
+	certified bool
 
 	mu       sync.Mutex // guards the rest
 	ended    bool       // the attempt's context has ended

@@ -87,9 +87,8 @@ type fakeLease struct {
 	once       sync.Once
 }
 
-func (l *fakeLease) Attach(h http.Header, _ executor.Connection) error {
-	h.Set("Authorization", fmt.Sprintf("Bearer generation-%d", l.generation))
-	return nil
+func (l *fakeLease) Attach(o executor.Outgoing, _ executor.Connection) error {
+	return o.SetHeader("Authorization", fmt.Sprintf("Bearer generation-%d", l.generation))
 }
 func (l *fakeLease) Generation() uint64 { return l.generation }
 func (l *fakeLease) Scan(b []byte) []secret.Hit {

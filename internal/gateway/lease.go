@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"net/http"
-
 	"chatelaine/internal/executor"
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/secret"
@@ -13,10 +11,10 @@ import (
 // there is nothing to search for.
 type noLease struct{}
 
-func (noLease) Attach(http.Header, executor.Connection) error { return nil }
-func (noLease) Generation() uint64                            { return 0 }
-func (noLease) Scan([]byte) []secret.Hit                      { return nil }
-func (noLease) Close()                                        {}
+func (noLease) Attach(executor.Outgoing, executor.Connection) error { return nil }
+func (noLease) Generation() uint64                                  { return 0 }
+func (noLease) Scan([]byte) []secret.Hit                            { return nil }
+func (noLease) Close()                                              {}
 
 func ownerOf(s sessions.Session) ledger.Owner {
 	return ledger.Owner{Agent: s.Name, UID: s.UID}
