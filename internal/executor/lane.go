@@ -64,7 +64,7 @@ func keyOf(who owner, to place) laneKey {
 }
 
 // laneFor returns the identity's lane to the target, making it where needed. The
-// first lane of a new generation ends those of the ones before.
+// first lane of a generation ends those of every other.
 func (x *Executor) laneFor(who owner, to place) (*lane, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,7 +82,7 @@ func (x *Executor) laneFor(who owner, to place) (*lane, error) {
 			return nil, err
 		}
 	}
-	x.dropLocked(func(k laneKey) bool { return k.identity == who.identity && k.generation < who.generation })
+	x.dropLocked(func(k laneKey) bool { return k.identity == who.identity && k.generation != who.generation })
 	if len(x.lanes) >= maxLanes {
 		x.dropLocked(func(laneKey) bool { return true })
 	}
