@@ -20,6 +20,9 @@ const (
 	maxName       = 64
 	// maxSecret is far above any token that a server takes in a header.
 	maxSecret = 8 << 10
+	// maxPEM is for a chain of certificates with its key. Sealed and in base64 it
+	// is below what a keychain entry may have.
+	maxPEM = 12_000
 )
 
 // contents is the sealed part. A value is never changed once it is shared: a
@@ -225,7 +228,7 @@ func decodeItems(r *reader, c *contents) {
 		it.short = flags&flagShort != 0
 		it.suspended = flags&flagSuspended != 0
 		it.outside = flags&flagOutside != 0
-		it.sealed = bytes.Clone(r.blob(maxSecret + sealExtra))
+		it.sealed = bytes.Clone(r.blob(maxPEM + sealExtra))
 		if flags&flagMore != 0 {
 			it.decodeMore(r)
 		}

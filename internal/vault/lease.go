@@ -2,7 +2,6 @@ package vault
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -36,6 +35,8 @@ type Outgoing interface {
 // vault again before that. It is safe for concurrent use.
 type Lease struct {
 	none       bool
+	trial      bool   // the secret is not the stored one
+	name       string // for errors
 	binding    Binding
 	generation uint64
 	cred       secret.Secret
@@ -75,16 +76,29 @@ func (v *Vault) lease(ctx context.Context, name string) (*Lease, error) {
 	if it.source != "" {
 		return nil, fault.Newf(fault.IdentityUnavailable, "identity %s: its secret is to be fetched, and nothing fetches it yet", name)
 	}
+	l, err := v.take(it, s)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.noteLeaseLocked(it)
+	return l, nil
+}
+
+// take makes the lease of an item over its secret, which the lease wipes.
+func (v *Vault) take(it item, s secret.Secret) (*Lease, error) {
+	scanner := it.binding.newScanner(s)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.state != StateOpen {
 		s.Wipe()
+		scanner.Wipe()
 		return nil, errLocked()
 	}
 	v.leases++
 	v.auto.touch()
-	v.noteLeaseLocked(it)
-	return &Lease{binding: it.binding.clone(), generation: it.generation, cred: s, scanner: secret.NewScanner(s), release: v.returned}, nil
+	return &Lease{name: it.name, binding: it.binding.clone(), generation: it.generation, cred: s, scanner: scanner, release: v.returned}, nil
 }
 
 func (v *Vault) returned() {
@@ -110,6 +124,18 @@ func (l *Lease) Attach(out Outgoing, c Made) error {
 	if err := l.binding.allows(c); err != nil {
 		return err
 	}
+	switch l.binding.Kind {
+	case KindClientCertificate:
+		return nil // it was shown in the handshake
+	case KindBody:
+		return l.fillBody(out)
+	case KindBearer, KindHeader, KindBasic:
+		return l.setHeader(out)
+	}
+	return fault.Newf(fault.Internal, "kind %s attaches nothing yet", l.binding.Kind)
+}
+
+func (l *Lease) setHeader(out Outgoing) error {
 	name, value := "Authorization", ""
 	l.cred.Use(func(b []byte) {
 		if len(b) == 0 {
@@ -131,23 +157,6 @@ func (l *Lease) Attach(out Outgoing, c Made) error {
 		return fault.Newf(fault.Internal, "the %s header cannot be written: %w", name, err)
 	}
 	return nil
-}
-
-// ClientCertificate returns the certificate that the identity shows in the TLS
-// handshake, nil where its kind has none. It is asked once the server is
-// verified, compares the binding with that connection, and fails with
-// TARGET_NOT_ALLOWED. The key in it signs as long as the lease is open.
-func (l *Lease) ClientCertificate(c Made) (*tls.Certificate, error) {
-	if l == nil {
-		return nil, fault.New(fault.Internal, errLeaseClosed)
-	}
-	if l.none || l.binding.Kind != KindClientCertificate {
-		return nil, nil
-	}
-	if err := l.binding.allows(c); err != nil {
-		return nil, err
-	}
-	return nil, fault.Newf(fault.IdentityUnavailable, "client certificates are not built yet")
 }
 
 // Scan searches foreign bytes for the credential in every encoding that

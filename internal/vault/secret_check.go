@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"crypto"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -16,8 +17,8 @@ func (b Binding) checkSecret(s []byte, short bool) error {
 	switch {
 	case len(s) == 0:
 		return fmt.Errorf("%w: the secret is empty", ErrBadIdentity)
-	case len(s) > maxSecret:
-		return fmt.Errorf("%w: the secret is longer than %d bytes", ErrBadIdentity, maxSecret)
+	case len(s) > b.maxSecret():
+		return fmt.Errorf("%w: the secret is longer than %d bytes", ErrBadIdentity, b.maxSecret())
 	case len(s) < minSecret && !short:
 		return fmt.Errorf("%w: the secret is shorter than %d bytes; say that it is meant to be short", ErrBadIdentity, minSecret)
 	}
@@ -38,7 +39,39 @@ func (b Binding) checkSecret(s []byte, short bool) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: kind %s is not built yet", ErrBadIdentity, b.Kind)
+	if err := b.checkKeys(s, time.Now()); err != nil {
+		return fmt.Errorf("%w: the secret cannot be used: %w", ErrBadIdentity, err)
+	}
+	return nil
+}
+
+// maxSecret is how long a secret may be: PEM is longer than what goes into a
+// header.
+func (b Binding) maxSecret() int {
+	switch b.formOf() {
+	case formCertificate, formKey, formSSHKey:
+		return maxPEM
+	}
+	return maxSecret
+}
+
+// checkKeys reads a secret that is a key.
+func (b Binding) checkKeys(s []byte, now time.Time) error {
+	switch b.formOf() {
+	case formCertificate:
+		o, err := parseCertificate(s)
+		if err != nil {
+			return err
+		}
+		return o.checkTime(now)
+	case formSSHKey:
+		_, err := parseSSHKey(s)
+		return err
+	case formKey:
+		_, err := parseKey(s)
+		return err
+	}
+	return fmt.Errorf("kind %s has no key", b.Kind)
 }
 
 func checkLine(s []byte) error {
@@ -52,4 +85,46 @@ func checkLine(s []byte) error {
 
 // expiry is when the secret stops working: what it says itself, or what a person
 // said, whichever comes first.
-func (b Binding) expiry(_ secret.Secret, said time.Time) time.Time { return said }
+func (b Binding) expiry(s secret.Secret, said time.Time) time.Time {
+	if b.formOf() != formCertificate {
+		return said
+	}
+	s.Use(func(text []byte) {
+		o, err := parseCertificate(text)
+		if err == nil && (said.IsZero() || o.chain[0].NotAfter.Before(said)) {
+			said = o.chain[0].NotAfter
+		}
+	})
+	return said
+}
+
+// newScanner searches answers for the secret, or for what of a key is nobody
+// else's.
+func (b Binding) newScanner(s secret.Secret) *secret.Scanner {
+	parse := parseKey
+	switch b.formOf() {
+	case formCertificate:
+		parse = func(text []byte) (crypto.Signer, error) {
+			o, err := parseBundle(text)
+			return o.key, err
+		}
+	case formSSHKey:
+		parse = parseSSHKey
+	case formKey:
+	default:
+		return secret.NewScanner(s)
+	}
+	var out *secret.Scanner
+	err := useKey(s, parse, func(key crypto.Signer) error {
+		parts := privateParts(key)
+		out = secret.NewScanner(parts...)
+		for _, p := range parts {
+			p.Wipe()
+		}
+		return nil
+	})
+	if err != nil { // it was not put like this; better too much than nothing
+		return secret.NewScanner(s)
+	}
+	return out
+}

@@ -1,6 +1,9 @@
 package vault
 
 import (
+	"crypto"
+	"crypto/ed25519"
+	"errors"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -19,4 +22,24 @@ func fingerprints(keys []string) string {
 		out = append(out, k.Type()+" "+ssh.FingerprintSHA256(k))
 	}
 	return strings.Join(out, ", ")
+}
+
+// minSSHRSA is the least that ssh-keygen makes by itself today.
+const minSSHRSA = 3072
+
+// parseSSHKey reads a private key as ssh-keygen writes it, or PKCS#8, PKCS#1 and
+// SEC1. Its errors never name the content.
+func parseSSHKey(b []byte) (crypto.Signer, error) {
+	key, err := ssh.ParseRawPrivateKey(b)
+	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
+		return nil, errors.New("the private key is protected by a passphrase; take it off a copy with `ssh-keygen -p -N '' -f COPY`, the vault seals what it is given")
+	}
+	if err != nil {
+		return nil, errors.New("it is no private key of SSH; take the file that ssh-keygen made, not the one that ends with .pub")
+	}
+	if k, ok := key.(*ed25519.PrivateKey); ok {
+		key = *k
+	}
+	signer, _ := key.(crypto.Signer)
+	return signer, checkKey(signer, minSSHRSA)
 }
