@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -128,4 +129,13 @@ func CheckReferenceText(reference string) error {
 		}
 	}
 	return nil
+}
+
+// CutLineEnd takes one line end off the end of a secret that a person or a program
+// wrote as a line.
+func CutLineEnd(b []byte) []byte {
+	if rest, ok := bytes.CutSuffix(b, []byte("\n")); ok {
+		return bytes.TrimSuffix(rest, []byte("\r"))
+	}
+	return b
 }
