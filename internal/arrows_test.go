@@ -204,7 +204,7 @@ func TestOnlyTheDaemonJoinsVaultToExecutor(t *testing.T) {
 // that has one owner.
 var owners = map[string][]string{
 	"github.com/goccy/go-yaml":                 {"actions"},
-	"github.com/go-jose/go-jose/v4":            {"validate"},
+	"github.com/go-jose/go-jose/v4":            {"validate", "vault"},
 	"github.com/kaptinlin/jsonschema":          {"validate"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"validate"},
 	"github.com/hashicorp/vault/api":           {"vault/kv"},
