@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"webui":        {"operatorapi"},
 	"mcpserver":    {"agentapi", "loopback"},
 	"client":       {},
+	"doctor":       {},
 	"contracttest": {"actions", "executor", "validate"},
 	"demo":         {"client"},
 }
@@ -209,7 +210,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v6": {"validate"},
 	"github.com/hashicorp/vault/api":           {"vault/kv"},
 	"github.com/zalando/go-keyring":            {"vault"},
-	"github.com/godbus/dbus/v5":                {"vault"},
+	"github.com/godbus/dbus/v5":                {"vault", "doctor"},
 	"go.etcd.io/bbolt":                         {"durable"},
 	"github.com/modelcontextprotocol/go-sdk":   {"mcpserver"},
 }

@@ -80,6 +80,13 @@ func TestPeerUID(t *testing.T) {
 	if err != nil || uid != uint32(os.Getuid()) {
 		t.Fatalf("uid %d, %v", uid, err)
 	}
+	pid, uid, err := Who(t.Context(), filepath.Join(dir, "s"))
+	if err != nil || uid != uint32(os.Getuid()) || pid != os.Getpid() {
+		t.Errorf("who listens: process %d, user %d, %v", pid, uid, err)
+	}
+	if _, _, err := Who(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, ErrNoSocket) {
+		t.Errorf("a socket that is not there: %v", err)
+	}
 }
 
 func TestOwnersByName(t *testing.T) {

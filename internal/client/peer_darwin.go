@@ -25,3 +25,19 @@ func peerUID(c *net.UnixConn) (uint32, error) {
 	}
 	return cred.Uid, nil
 }
+
+// peerPID returns that process, 0 where the system does not name it.
+func peerPID(c *net.UnixConn) int {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	pid := 0
+	err = raw.Control(func(fd uintptr) {
+		pid, _ = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	})
+	if err != nil {
+		return 0
+	}
+	return pid
+}
