@@ -24,6 +24,7 @@ const (
 	formHeader      secretForm = iota // text that a header can hold
 	formText                          // a line of text
 	formBody                          // any text
+	formGrant                         // a refresh token, perhaps with its client's secret
 	formKey                           // a private key, PEM
 	formCertificate                   // a certificate chain and its private key, PEM
 	formSSHKey                        // a private key of OpenSSH, PEM
@@ -47,7 +48,7 @@ var kindRules = map[string]kindRule{
 	KindBody:              {form: formBody, oneOf: []string{"json", "form"}},
 	KindClientCertificate: {form: formCertificate},
 	KindOAuth2Client:      {form: formText, needs: []string{"client_id"}, takes: []string{"scopes", "auth", "audience", "resource"}, token: tokenMust, exchanges: true},
-	KindOAuth2Refresh:     {form: formText, needs: []string{"client_id"}, takes: []string{"scopes", "auth"}, token: tokenMust, exchanges: true},
+	KindOAuth2Refresh:     {form: formGrant, needs: []string{"client_id"}, takes: []string{"scopes", "auth"}, token: tokenMust, exchanges: true},
 	KindGitHubApp:         {form: formKey, needs: []string{"app_id", "installation"}, takes: []string{"repositories", "permissions"}, token: tokenMust, exchanges: true},
 	KindJWTBearer:         {form: formKey, needs: []string{"issuer"}, takes: []string{"subject", "audience", "scopes", "algorithm", "key_id"}, token: tokenMust, exchanges: true},
 	KindRegistryToken:     {form: formText, takes: []string{"username", "service", "scopes"}, token: tokenMust, exchanges: true},

@@ -30,6 +30,8 @@ func (b Binding) checkSecret(s []byte, short bool) error {
 		return nil
 	case formText:
 		return checkLine(s)
+	case formGrant:
+		return b.checkGrant(s)
 	case formHeader:
 		if err := checkLine(s); err != nil {
 			return err
@@ -68,7 +70,7 @@ func (b Binding) checkKeys(s []byte, now time.Time) error {
 		_, err := parseSSHKey(s)
 		return err
 	case formKey:
-		_, err := parseKey(s)
+		_, err := b.parseTokenKey(s)
 		return err
 	}
 	return fmt.Errorf("kind %s has no key", b.Kind)
@@ -111,6 +113,7 @@ func (b Binding) newScanner(s secret.Secret) *secret.Scanner {
 	case formSSHKey:
 		parse = parseSSHKey
 	case formKey:
+		parse = b.parseTokenKey
 	default:
 		return secret.NewScanner(s)
 	}

@@ -40,12 +40,11 @@ type TokenRequest struct {
 	Method      string
 	Path, Query string // escaped; encoded, without "?"
 	Header      http.Header
-	ContentType string // of the body, "" without one
 	Body        []byte // a form, or JSON; the secret is not in it
-	// Hole is where in Body the secret goes: the value of the form's last member. 0
-	// says that it goes into a header, or nowhere.
-	Hole    int
-	Timeout time.Duration
+	MediaType   string // of Body, "" where there is none
+	Hole        bool   // the secret goes into Body, as the value of the form's last member
+	HoleAt      int    // there
+	Timeout     time.Duration
 }
 
 // TokenCredential attaches a secret to one request of an exchange. It writes a

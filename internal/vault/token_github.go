@@ -84,7 +84,7 @@ func (e exchanging) installationToken(ctx context.Context) (minted, error) {
 	if err != nil {
 		return minted{}, err
 	}
-	jwt, err := e.signed(newClaims(e.binding.Param("app_id")), "RS256", "")
+	jwt, err := e.signed(newClaims(e.binding.Param("app_id")), "")
 	if err != nil {
 		return minted{}, err
 	}
@@ -92,7 +92,7 @@ func (e exchanging) installationToken(ctx context.Context) (minted, error) {
 	r, c := e.request("POST"), e.credential()
 	r.Path += "/app/installations/" + url.PathEscape(e.binding.Param("installation")) + "/access_tokens"
 	r.Header = http.Header{"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {githubVersion}}
-	r.ContentType = "application/json"
+	r.MediaType = "application/json"
 	r.Body = []byte(s.key())
 	c.watch(jwt)
 	c.header = func() (value string) {
@@ -156,12 +156,15 @@ func (s scope) acceptPermissions(v jsonValue) error {
 }
 
 // signed makes an assertion with the identity's key.
-func (e exchanging) signed(c claims, alg, id string) (secret.Secret, error) {
+func (e exchanging) signed(c claims, id string) (secret.Secret, error) {
 	var out secret.Secret
-	err := errNoKey
+	err := errLeaseClosed
 	e.secret.Use(func(text []byte) {
+		if len(text) == 0 {
+			return
+		}
 		var k signingKey
-		if k, err = parseSigningKey(text, alg); err != nil {
+		if k, err = parseSigningKey(text, e.binding.algorithm()); err != nil {
 			return
 		}
 		if id == "" {

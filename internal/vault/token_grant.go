@@ -3,6 +3,7 @@ package vault
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"chatelaine/internal/secret"
 )
@@ -18,6 +19,24 @@ var (
 	errGrantJSON = errors.New(`the secret must be a JSON object with "refresh_token" and "client_secret", since the client shows a secret of its own; with auth: none it is the refresh token alone`)
 	errGrantText = errors.New("the refresh token must be visible ASCII (RFC 6749, appendix A.17)")
 )
+
+// checkGrant says whether a secret of kind oauth2_refresh can be kept.
+func (b Binding) checkGrant(text []byte) error {
+	g, err := parseGrant(text, b.auth())
+	g.wipe()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBadIdentity, err)
+	}
+	return nil
+}
+
+// auth is how the client shows who it is; a site file that is silent means basic.
+func (b Binding) auth() string {
+	if a := b.Param("auth"); a != "" {
+		return a
+	}
+	return authBasic
+}
 
 func (g grant) wipe() {
 	g.refresh.Wipe()

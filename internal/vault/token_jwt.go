@@ -8,10 +8,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,16 +25,10 @@ const (
 	// assertionLife is for the one send that follows, and for a clock of ours
 	// that runs behind. GitHub takes at most ten minutes from issue to end.
 	assertionLife = 5 * time.Minute
-	// minRSABits is the floor of RFC 7518 section 3.3.
-	minRSABits = 2048
 	// nonceOfAssertion is the size of its own id, which keeps two of one second
 	// apart (RFC 7523 section 3, item 7).
 	nonceOfAssertion = 16
 )
-
-// errNoKey says what a key must be. No error of a parser is passed on: some quote
-// what they read.
-var errNoKey = errors.New("the secret is not a private key in PEM (PKCS #8, PKCS #1 or SEC 1, without a passphrase)")
 
 // signingKey makes assertions. It lives for one exchange: what the standard
 // library makes of a key cannot be cleared.
@@ -54,48 +46,22 @@ func parseSigningKey(text []byte, alg string) (signingKey, error) {
 	if len(text) > 0 && text[0] == '{' {
 		m, err := readObject(text)
 		if err != nil {
-			return signingKey{}, fmt.Errorf("%w, nor the JSON of a service account", errNoKey)
+			return signingKey{}, errors.New("it begins as JSON and is none; take the whole file of the service account")
 		}
 		defer m.wipe()
 		kind, _ := m.str("type")
 		inner, ok := m.str("private_key")
 		if string(kind) != "service_account" || !ok {
-			return signingKey{}, errors.New(`the secret is a JSON object, but not the key of a service account: "type" is not "service_account" or "private_key" is missing`)
+			return signingKey{}, errors.New(`it is a JSON object, but not the key of a service account: "type" is not "service_account" or "private_key" is missing`)
 		}
 		id, _ := m.str("private_key_id")
 		k.id, text = string(id), bytes.TrimSpace(inner)
 	}
 	var err error
-	if k.key, err = parsePEM(text); err != nil {
+	if k.key, err = parseKey(text); err != nil {
 		return signingKey{}, err
 	}
 	return k, k.fits()
-}
-
-// parsePEM reads one private key and refuses anything beside it.
-func parsePEM(text []byte) (crypto.Signer, error) {
-	block, rest := pem.Decode(text)
-	if block == nil || len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(text, []byte("-----BEGIN")) {
-		return nil, errNoKey
-	}
-	defer clear(block.Bytes)
-	var key any
-	var err error
-	switch block.Type {
-	case "PRIVATE KEY":
-		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-	case "RSA PRIVATE KEY":
-		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-	case "EC PRIVATE KEY":
-		key, err = x509.ParseECPrivateKey(block.Bytes)
-	default:
-		return nil, errNoKey
-	}
-	signer, ok := key.(crypto.Signer)
-	if err != nil || !ok {
-		return nil, errNoKey
-	}
-	return signer, nil
 }
 
 // curves are those that RFC 7518 section 3.4 ties to an algorithm.
@@ -108,9 +74,6 @@ func (k signingKey) fits() error {
 	ok := false
 	switch key := k.key.(type) {
 	case *rsa.PrivateKey:
-		if key.N.BitLen() < minRSABits {
-			return fmt.Errorf("the key has fewer than %d bits (RFC 7518 section 3.3)", minRSABits)
-		}
 		ok = slices.Contains(rsaAlgorithms, k.alg)
 	case *ecdsa.PrivateKey:
 		ok = curves[k.alg] == key.Curve
@@ -118,7 +81,7 @@ func (k signingKey) fits() error {
 		ok = k.alg == jose.EdDSA
 	}
 	if !ok {
-		return fmt.Errorf("the key is of another kind than %s wants: RSA for RS and PS, a curve of its size for ES, Ed25519 for EdDSA", k.alg)
+		return fmt.Errorf("its key is of another kind than %s wants: RSA for RS and PS, a curve of its size for ES, Ed25519 for EdDSA", k.alg)
 	}
 	return nil
 }
@@ -178,4 +141,19 @@ func signature(token []byte) []byte {
 		return token
 	}
 	return token[last+1:]
+}
+
+// parseTokenKey reads the private key of a kind that signs an assertion.
+func (b Binding) parseTokenKey(text []byte) (crypto.Signer, error) {
+	k, err := parseSigningKey(text, b.algorithm())
+	return k.key, err
+}
+
+// algorithm is the one that the kind's assertions are signed with. GitHub takes no
+// other than RS256.
+func (b Binding) algorithm() string {
+	if alg := b.Param("algorithm"); alg != "" {
+		return alg
+	}
+	return string(jose.RS256)
 }

@@ -23,10 +23,10 @@ func (e exchanging) clientCredentials(ctx context.Context) (minted, error) {
 	f := form{}.add("grant_type", "client_credentials").add("scope", b.Param("scopes")).
 		add("audience", b.Param("audience")).add("resource", b.Param("resource"))
 	r, c := e.request("POST"), e.credential()
-	r.ContentType = formType
-	if b.Param("auth") == authBody {
+	r.MediaType = formType
+	if b.auth() == authBody {
 		r.Body = f.add("client_id", b.Param("client_id")).open("client_secret")
-		r.Hole = len(r.Body)
+		r.Hole, r.HoleAt = true, len(r.Body)
 		c.write("", e.secret)
 	} else {
 		r.Body = f[:len(f)-1] // without the last "&"
@@ -38,7 +38,7 @@ func (e exchanging) clientCredentials(ctx context.Context) (minted, error) {
 // refreshToken is the grant of RFC 6749 section 6.
 func (e exchanging) refreshToken(ctx context.Context) (minted, error) {
 	b := e.binding
-	g, err := readGrant(e.secret, b.Param("auth"))
+	g, err := readGrant(e.secret, b.auth())
 	if err != nil {
 		return minted{}, err
 	}
@@ -46,15 +46,15 @@ func (e exchanging) refreshToken(ctx context.Context) (minted, error) {
 	f := form{}.add("grant_type", "refresh_token").add("scope", b.Param("scopes"))
 	r, c := e.request("POST"), e.credential()
 	c.secrets = []secret.Secret{g.refresh, g.client}
-	r.ContentType = formType
-	if b.Param("auth") == authBasic || b.Param("auth") == "" {
+	r.MediaType = formType
+	if b.auth() == authBasic {
 		c.basic(b.Param("client_id"), g.client)
 	} else {
 		f = f.add("client_id", b.Param("client_id"))
 	}
 	r.Body = f.open("refresh_token")
-	r.Hole = len(r.Body)
-	if b.Param("auth") == authBody {
+	r.Hole, r.HoleAt = true, len(r.Body)
+	if b.auth() == authBody {
 		c.write("&client_secret=", g.refresh, g.client)
 	} else {
 		c.write("", g.refresh)
@@ -79,16 +79,16 @@ func (e exchanging) assertion(ctx context.Context) (minted, error) {
 	}
 	c := newClaims(issuer)
 	c.Subject, c.Audience, c.Scope, c.ID = subject, audience, b.Param("scopes"), newAssertionID()
-	jwt, err := e.signed(c, b.Param("algorithm"), b.Param("key_id"))
+	jwt, err := e.signed(c, b.Param("key_id"))
 	if err != nil {
 		return minted{}, err
 	}
 	defer jwt.Wipe()
 	f := form{}.add("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer").add("scope", b.Param("scopes"))
 	r, cred := e.request("POST"), e.credential()
-	r.ContentType = formType
+	r.MediaType = formType
 	r.Body = f.open("assertion")
-	r.Hole = len(r.Body)
+	r.Hole, r.HoleAt = true, len(r.Body)
 	cred.watch(jwt)
 	cred.write("", jwt)
 	return e.token(ctx, r, cred, oauthRules)
