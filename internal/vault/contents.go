@@ -44,7 +44,9 @@ const (
 )
 
 // ownFact says whether a fact is this package's and not the daemon's.
-func ownFact(name string) bool { return name == factRoot || strings.HasPrefix(name, factSlot) }
+func ownFact(name string) bool {
+	return name == factRoot || strings.HasPrefix(name, factSlot) || strings.HasPrefix(name, factSource)
+}
 
 // operator is the verifier of the operator passphrase: the key that it
 // derives, which checks proofs.

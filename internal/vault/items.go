@@ -39,12 +39,18 @@ func (v *Vault) Put(ctx context.Context, name string, b Binding, s secret.Secret
 
 // PutIdentity seals a secret under the identity's name with its binding, in
 // place of what was there. It returns the identity's new generation, which is
-// greater than any before it. It ends a suspension. It answers ErrBadIdentity
-// or VAULT_LOCKED.
+// greater than any before it. It ends a suspension. Where the secret lies at a
+// source, it is fetched once, to see that it is there. It answers ErrBadIdentity,
+// VAULT_LOCKED, and for a source ErrNoSource, ErrBadReference or ErrSource….
 func (v *Vault) PutIdentity(ctx context.Context, name string, b Binding, s secret.Secret, o PutOptions) (uint64, error) {
 	it := item{name: name, binding: b.normal(), short: o.Short, label: o.Label, expires: o.Expires, source: o.Source}
 	if err := it.check(s); err != nil {
 		return 0, err
+	}
+	if it.source != "" {
+		if err := v.trySource(ctx, it); err != nil {
+			return 0, fmt.Errorf("identity %s: %w", name, err)
+		}
 	}
 	it.expires = it.binding.expiry(s, it.expires)
 	gen, err := v.commit(ctx, func(op opened, c *contents, generation uint64) error {

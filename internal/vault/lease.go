@@ -73,8 +73,10 @@ func (v *Vault) lease(ctx context.Context, name string) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if it.source != "" {
-		return nil, fault.Newf(fault.IdentityUnavailable, "identity %s: its secret is to be fetched, and nothing fetches it yet", name)
+	if it.source != "" { // what is sealed is empty then
+		if s, err = v.fromSource(ctx, it); err != nil {
+			return nil, err
+		}
 	}
 	l, err := v.take(it, s)
 	if err != nil {

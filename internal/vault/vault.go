@@ -90,6 +90,8 @@ type Vault struct {
 	imports limiter
 	proofs  limiter
 
+	sources sourceBox // has a lock of its own
+
 	mu         sync.Mutex // guards all below; never held during I/O
 	state      string
 	reason     string
