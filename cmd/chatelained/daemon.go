@@ -24,6 +24,7 @@ import (
 	"chatelaine/internal/ledger"
 	"chatelaine/internal/operatorapi"
 	"chatelaine/internal/sessions"
+	"chatelaine/internal/usage"
 	"chatelaine/internal/vault"
 )
 
@@ -39,6 +40,7 @@ type daemon struct {
 	vault    *vault.Vault
 	record   *auditlog.Log
 	ledger   *ledger.Ledger
+	usage    *usage.Book
 	sessions *sessions.Registry
 	desk     *approvals.Desk
 	exec     *executor.Executor
@@ -100,10 +102,11 @@ func (d *daemon) openRooms(set *actions.Set) (err error) {
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	buckets := append(ledger.Buckets(), sessions.Buckets()...)
+	buckets := slices.Concat(ledger.Buckets(), sessions.Buckets(), usage.Buckets())
 	if d.store, err = durable.OpenStore(ledgerPath(pl), storeLimit, buckets...); err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
+	d.usage = usage.Open(d.store)
 	if d.ledger, err = ledger.Open(d.store, ledger.Options{Keep: cfg.LedgerKeep}); err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
@@ -130,7 +133,7 @@ func (d *daemon) joinGateway(set *actions.Set) {
 		Set: set, Vault: linePort{d.vault}, Executor: d.exec, Ledger: d.ledger, Sessions: d.sessions,
 		Desk: d.desk, Log: d.record, Metrics: gateway.NewMetrics(d.metrics), Logger: d.log,
 		Limits:     gateway.Limits{Calls: d.config.Calls, CallsPerTarget: d.config.CallsPerTarget, Answer: d.config.AnswerBytes},
-		OnRejected: d.alert.rejected,
+		OnRejected: d.alert.rejected, OnUsed: d.identityUsed,
 	})
 	d.gateway.RegisterState(d.metrics)
 	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s, reason) })
@@ -177,6 +180,9 @@ func (d *daemon) openSealed() error {
 	defer sessionKeys.wipe()
 	if err := d.sessions.Unlock(sessions.Keys{Index: sessionKeys.index, Wrap: sessionKeys.wrap}); err != nil {
 		return fmt.Errorf("sessions: %w", err)
+	}
+	if err := d.unlockUsage(); err != nil {
+		return fmt.Errorf("usage: %w", err)
 	}
 	return d.gateway.TakeUp()
 }
@@ -231,6 +237,7 @@ func (d *daemon) locked(reason string) {
 func (d *daemon) closeSealed() {
 	d.ledger.Lock()
 	d.sessions.Lock()
+	d.lockUsage()
 }
 
 // proofPassphrase is the one kind of proof that this release takes.

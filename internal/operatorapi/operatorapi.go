@@ -25,22 +25,8 @@ type Vault interface {
 	Unlock(ctx context.Context, passphrase []byte) error
 	Lock(reason string)
 	ProofParams() (ProofParams, error)
-	Identities() ([]IdentityView, error)
-	Check(name string) (IdentityCheck, error)
-	// Bind names the destination that the site file has now for the identity;
-	// target is needed where several targets use it. It changes nothing.
-	Bind(name, target string) (Bound, error)
-	Delete(ctx context.Context, name string) error
+	Identities
 	Slots
-}
-
-// Bound is one destination that an identity's secret can be bound to. What a
-// proof covered is what is written: nothing is looked up again.
-type Bound interface {
-	Destination() string
-	Digest() [32]byte // over all of the binding: destination, trust and how the secret is applied
-	Put(ctx context.Context, secret []byte, short bool) (Stored, error)
-	Rebind(ctx context.Context) (Stored, error)
 }
 
 // VaultState says how the vault is, and why.
@@ -63,41 +49,6 @@ type ProofParams struct {
 	Salt            []byte
 	Time, MemoryKiB uint32
 	Threads         uint8
-}
-
-// IdentityView is what may be told of an identity.
-type IdentityView struct {
-	Name        string   `json:"name"`
-	Kind        string   `json:"kind"`
-	Destination string   `json:"destination"`
-	Stored      bool     `json:"stored"`
-	Generation  uint64   `json:"generation"`
-	Targets     []string `json:"targets"`
-	Suspended   bool     `json:"suspended"`
-}
-
-// IdentityCheck says whether an identity could be used now, target by target.
-// Nothing is sent to find out.
-type IdentityCheck struct {
-	Name      string        `json:"name"`
-	Stored    bool          `json:"stored"`
-	Suspended bool          `json:"suspended"`
-	Usable    bool          `json:"usable"`
-	Targets   []TargetCheck `json:"targets"`
-}
-
-// TargetCheck is one target that uses the identity.
-type TargetCheck struct {
-	Target string `json:"target"`
-	Bound  bool   `json:"bound"`
-	Detail string `json:"detail,omitempty"`
-}
-
-// Stored says where a secret was put and for which destination only.
-type Stored struct {
-	Name        string `json:"name"`
-	Generation  uint64 `json:"generation"`
-	Destination string `json:"destination"`
 }
 
 // Listener is one listener for `status`.
@@ -179,7 +130,7 @@ func nameParam(c *call) string { return chi.URLParam(c.r, "name") }
 // routes is the whole listener.
 func routes() []route {
 	proved := func(method, path string, w widening) route { return route{method: method, path: path, widens: &w} }
-	return append(slotRoutes(), []route{
+	return append(append(slotRoutes(), identityRoutes()...), []route{
 		{http.MethodGet, "/v1/status", needsSocket, (*API).status, nil},
 		{http.MethodPost, "/v1/challenges", needsSocket, (*API).challenge, nil},
 		proved(http.MethodPost, "/v1/reads", widening{operation: opRead, plan: (*API).planReads}),
@@ -202,12 +153,6 @@ func routes() []route {
 		{http.MethodPost, "/v1/vault/unlock", ownProof, (*API).unlock, nil},
 		{http.MethodPost, "/v1/vault/lock", needsSocket, (*API).lock, nil},
 
-		{http.MethodGet, "/v1/identities", needsSocket, (*API).identities, nil},
-		{http.MethodPost, "/v1/identities/{name}/check", needsSocket, (*API).checkIdentity, nil},
-		proved(http.MethodPut, "/v1/identities/{name}", widening{operation: opPut, subject: nameParam, aside: []string{memberSecret}, plan: (*API).planPut}),
-		proved(http.MethodDelete, "/v1/identities/{name}", widening{operation: opDelete, subject: nameParam, plan: (*API).planDelete}),
-		proved(http.MethodPost, "/v1/identities/{name}/rebind", widening{operation: opRebind, subject: nameParam, plan: (*API).planRebind}),
-
 		{http.MethodGet, "/v1/contracts", needsSocket, (*API).contracts, nil},
 		proved(http.MethodPost, "/v1/reload", widening{operation: opReload, plan: (*API).planReload}),
 		{http.MethodPost, "/v1/explain", needsSocket, (*API).explain, nil},
@@ -222,9 +167,6 @@ func routes() []route {
 const (
 	opApprove   = "approve"
 	opAuthorize = "session.authorize"
-	opPut       = "identity.put"
-	opDelete    = "identity.delete"
-	opRebind    = "identity.rebind"
 	opResolve   = "call.resolve"
 	opReload    = "reload"
 	opRead      = "read"

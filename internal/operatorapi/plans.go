@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"chatelaine/internal/approvals"
-	"chatelaine/internal/fault"
 	"chatelaine/internal/gateway"
 	"chatelaine/internal/sessions"
 )
@@ -129,39 +128,6 @@ func (a *API) planResolve(id string, of object) (statement, error) {
 	}, nil
 }
 
-// planPut takes a secret in; it never comes out again.
-func (a *API) planPut(name string, of object) (statement, error) {
-	if err := of.only("target", "short"); err != nil {
-		return statement{}, err
-	}
-	short, err := of.flag("short", false)
-	if err != nil {
-		return statement{}, err
-	}
-	s, bound, err := a.planBinding(name, of)
-	if err != nil {
-		return statement{}, err
-	}
-	s.covers = fmt.Sprintf("store a secret for %s, bound to %s", name, bound.Destination())
-	if short {
-		s.of["short"] = true
-		s.covers += "; a short one is taken"
-	}
-	s.do = func(c *call) (any, error) {
-		b, err := c.secret()
-		if err != nil {
-			return nil, err
-		}
-		defer clear(b)
-		detail := map[string]any{"destination": bound.Destination(), "short": short}
-		if err := a.g.Record(c.r.Context(), opPut, name, c.by, detail); err != nil {
-			return nil, err
-		}
-		return bound.Put(c.r.Context(), b, short)
-	}
-	return s, nil
-}
-
 // secret is the member of that name, decoded. The caller clears it.
 func (c *call) secret() ([]byte, error) { return c.bytes(memberSecret) }
 
@@ -177,89 +143,6 @@ func (c *call) bytes(member string) ([]byte, error) {
 		return nil, invalid("/"+member, "is not base64")
 	}
 	return b, nil
-}
-
-// planBinding is what put and rebind have in common: the target that was asked
-// for and the binding that it has now.
-func (a *API) planBinding(name string, of object) (statement, Bound, error) {
-	target, err := of.text("target", false)
-	if err != nil {
-		return statement{}, nil, err
-	}
-	bound, err := a.vault.Bind(name, target)
-	if err != nil {
-		return statement{}, nil, err
-	}
-	s := statement{of: map[string]any{}, facts: []approvals.Part{{Name: "the destination of " + name, Digest: bound.Digest()}}}
-	if target != "" {
-		s.of["target"] = target
-	}
-	return s, bound, nil
-}
-
-func (a *API) planRebind(name string, of object) (statement, error) {
-	if err := of.only("target"); err != nil {
-		return statement{}, err
-	}
-	s, bound, err := a.planBinding(name, of)
-	if err != nil {
-		return statement{}, err
-	}
-	was, err := a.stored(name)
-	if err != nil {
-		return statement{}, err
-	}
-	s.facts = append(s.facts, storedFact(was))
-	s.covers = fmt.Sprintf("bind the stored secret of %s to %s; now it is bound to %s", name, bound.Destination(), was.Destination)
-	s.do = func(c *call) (any, error) {
-		detail := map[string]any{"destination": bound.Destination(), "was": was.Destination}
-		if err := a.g.Record(c.r.Context(), opRebind, name, c.by, detail); err != nil {
-			return nil, err
-		}
-		return bound.Rebind(c.r.Context())
-	}
-	return s, nil
-}
-
-func (a *API) planDelete(name string, of object) (statement, error) {
-	if err := of.only(); err != nil {
-		return statement{}, err
-	}
-	was, err := a.stored(name)
-	if err != nil {
-		return statement{}, err
-	}
-	return statement{
-		covers: fmt.Sprintf("delete the secret of %s, which is bound to %s", name, was.Destination),
-		facts:  []approvals.Part{storedFact(was)},
-		do: func(c *call) (any, error) {
-			if err := a.g.Record(c.r.Context(), opDelete, name, c.by, map[string]any{"destination": was.Destination}); err != nil {
-				return nil, err
-			}
-			if err := a.vault.Delete(c.r.Context(), name); err != nil {
-				return nil, err
-			}
-			return map[string]any{"name": name, "deleted": true}, nil
-		},
-	}, nil
-}
-
-// stored is the identity of that name, if the vault has a secret for it.
-func (a *API) stored(name string) (IdentityView, error) {
-	list, err := a.vault.Identities()
-	if err != nil {
-		return IdentityView{}, err
-	}
-	for _, v := range list {
-		if v.Name == name && v.Stored {
-			return v, nil
-		}
-	}
-	return IdentityView{}, fault.Newf(fault.NotFound, "no secret is stored under that name")
-}
-
-func storedFact(v IdentityView) approvals.Part {
-	return factOf("the stored secret of "+v.Name, map[string]any{"generation": v.Generation, "destination": v.Destination})
 }
 
 // planReload reads the files and puts in force exactly what it read.

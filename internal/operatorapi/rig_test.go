@@ -21,6 +21,7 @@ import (
 	"chatelaine/internal/approvals"
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/durable"
+	"chatelaine/internal/executor"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/gateway"
 	"chatelaine/internal/ledger"
@@ -64,6 +65,7 @@ func newRig(t *testing.T) *rig {
 	r.must(err)
 	r.must(r.sessions.Unlock(sessions.Keys{Index: key, Wrap: key}))
 	r.openLog(filepath.Join(dir, "audit"))
+	r.must(led.SetRecordFloor(r.log.RecoveredSeq()))
 	t.Cleanup(func() { r.sessions.Close(); _ = r.log.Close(); _ = store.Close() })
 	r.daemon = &fileDaemon{r: r}
 	set, problems := r.daemon.read()
@@ -73,7 +75,7 @@ func newRig(t *testing.T) *rig {
 	r.vault = &tableVault{r: r, held: map[string]Stored{}}
 	desk := approvals.NewDesk(approvals.Options{Verify: verifyItself})
 	r.g = gateway.New(gateway.Deps{
-		Set: set, Vault: openVault{}, Ledger: led, Sessions: r.sessions, Desk: desk, Log: r.log, Metrics: gateway.NewMetrics(prometheus.NewRegistry()),
+		Set: set, Vault: openVault{}, Executor: executor.New(executor.Options{}), Ledger: led, Sessions: r.sessions, Desk: desk, Log: r.log, Metrics: gateway.NewMetrics(prometheus.NewRegistry()),
 	})
 	r.useDesk(desk)
 	for _, id := range []string{"lost-0001", "lost-0002"} {
@@ -149,6 +151,11 @@ type tableVault struct {
 	r      *rig
 	held   map[string]Stored
 	locked bool
+
+	check   string // the action that proves every identity
+	tried   string // the newest secret of a rotation
+	trials  int    // not closed yet
+	options PutOptions
 }
 
 func (v *tableVault) State() VaultState                    { return VaultState{State: "open"} }
@@ -170,6 +177,49 @@ func (v *tableVault) Identities() ([]IdentityView, error) {
 		out = append(out, IdentityView{Name: s.Name, Stored: true, Generation: s.Generation, Destination: s.Destination})
 	}
 	return out, nil
+}
+
+func (v *tableVault) Identity(name string) (IdentityDetail, error) {
+	d := IdentityDetail{IdentityView: IdentityView{Name: name, State: IdentityMissing}, Check: v.check}
+	if v.locked {
+		d.State = IdentityLocked
+		return d, nil
+	}
+	if s, ok := v.held[name]; ok {
+		d.State, d.Stored, d.Generation, d.Destination = IdentityStored, true, s.Generation, s.Destination
+	}
+	for _, t := range v.r.g.Set().Targets() {
+		if t.Identity() != name {
+			continue
+		}
+		d.Actions = append(d.Actions, IdentityAction{Action: "deploy_release", Target: t.Name()})
+		if now := "https://" + t.Host() + t.BasePath(); d.Stored && now != d.Destination {
+			d.Differs = append(d.Differs, Difference{Target: t.Name(), Part: "host", Bound: d.Destination, Now: now})
+		}
+	}
+	return d, nil
+}
+
+func (v *tableVault) Rotate(name string) (Rotating, error) { return tableRotating{v, name}, nil }
+
+type tableRotating struct {
+	v    *tableVault
+	name string
+}
+
+func (x tableRotating) Try(_ context.Context, secret []byte, o PutOptions) (Trial, error) {
+	x.v.tried, x.v.options = string(secret), o
+	x.v.trials++
+	return &tableTrial{x}, nil
+}
+
+// tableTrial sends the secret that is tried as a bearer token.
+type tableTrial struct{ tableRotating }
+
+func (x *tableTrial) Lease() gateway.Lease { return trialLease{x.v.tried} }
+func (x *tableTrial) Close()               { x.v.trials-- }
+func (x *tableTrial) Keep(context.Context) (Stored, error) {
+	return x.v.write(x.name, x.v.held[x.name].Destination), nil
 }
 
 func (v *tableVault) Bind(name, target string) (Bound, error) {
@@ -200,7 +250,8 @@ type tableBound struct {
 
 func (b tableBound) Destination() string { return b.to }
 func (b tableBound) Digest() [32]byte    { return b.digest }
-func (b tableBound) Put(context.Context, []byte, bool) (Stored, error) {
+func (b tableBound) Put(_ context.Context, _ []byte, o PutOptions) (Stored, error) {
+	b.v.options = o
 	return b.v.write(b.name, b.to), nil
 }
 func (b tableBound) Rebind(context.Context) (Stored, error) { return b.v.write(b.name, b.to), nil }
@@ -319,7 +370,7 @@ func (r *rig) perform(operation, subject string, of params, proof any) (any, err
 	if proof != nil {
 		body["proof"] = proof
 	}
-	if operation == opPut || operation == opRotateKey || operation == opImport || operation == opAddSlot && of["kind"] == kindPassphrase {
+	if operation == opPut && of["source"] == nil || operation == opRotate || operation == opRotateKey || operation == opImport || operation == opAddSlot && of["kind"] == kindPassphrase {
 		body["secret"] = base64.StdEncoding.EncodeToString([]byte("a secret of the tests"))
 	}
 	if operation == opAddSlot {

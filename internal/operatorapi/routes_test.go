@@ -33,6 +33,11 @@ var withoutProof = map[string]string{
 	"POST /v1/identities/{name}/check":  "only answers, and no secret",
 }
 
+// inReadSession are the POST routes that widen nothing and need a read session.
+var inReadSession = map[string]bool{
+	"POST /v1/identities/{name}/prove": true, // sends a read with the stored secret
+}
+
 // proveThemselves carry a proof that is checked by the room behind them.
 var proveThemselves = map[string]bool{
 	"POST /v1/approvals/{id}/approve": true, // the desk, over the card
@@ -54,6 +59,10 @@ func TestEveryWideningRouteNeedsAProof(t *testing.T) {
 		case proveThemselves[name]:
 			if rt.needs != ownProof {
 				t.Errorf("%s must prove itself", name)
+			}
+		case inReadSession[name]:
+			if rt.needs != needsReads {
+				t.Errorf("%s must need a read session", name)
 			}
 		case withoutProof[name] != "":
 			if rt.needs != needsSocket {
@@ -87,7 +96,7 @@ func TestEveryWideningRouteNeedsAProof(t *testing.T) {
 // The journals and rejections show what agents asked: never on the socket alone.
 func TestReadingNeedsAReadSession(t *testing.T) {
 	for _, rt := range routes() {
-		inside := strings.HasPrefix(rt.path, "/v1/journal/") || rt.path == "/v1/rejections"
+		inside := strings.HasPrefix(rt.path, "/v1/journal/") || rt.path == "/v1/rejections" || inReadSession[rt.method+" "+rt.path]
 		if inside != (rt.needs == needsReads) {
 			t.Errorf("%s %s: needs %d", rt.method, rt.path, rt.needs)
 		}

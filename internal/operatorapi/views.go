@@ -216,17 +216,6 @@ func (a *API) lock(c *call) (any, error) {
 	return a.vault.State(), nil
 }
 
-func (a *API) identities(*call) (any, error) {
-	list, err := a.vault.Identities()
-	if err != nil {
-		return nil, err
-	}
-	if list == nil {
-		list = []IdentityView{}
-	}
-	return map[string]any{"identities": list}, nil
-}
-
 func (a *API) contracts(*call) (any, error) {
 	digest, list := a.g.Contracts()
 	return map[string]any{"digest": digest, "contracts": list}, nil
@@ -253,13 +242,4 @@ func (a *API) sessionJournal(*call) (any, error) {
 
 func (a *API) rejections(*call) (any, error) {
 	return map[string]any{"rejections": a.g.Rejections()}, nil
-}
-
-// checkIdentity says whether an identity could be used now. It sends nothing and
-// shows no secret, so the socket is enough.
-func (a *API) checkIdentity(c *call) (any, error) {
-	if err := c.only(); err != nil {
-		return nil, err
-	}
-	return a.vault.Check(nameParam(c))
 }

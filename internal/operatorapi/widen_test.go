@@ -39,9 +39,12 @@ func everyOperation(r *rig) []tried {
 		{operation: opPut, subject: "deploy-test-bot", elsewhere: "deploy-prod-bot", of: params{}, other: params{"short": true},
 			change: moved, says: "the destination of deploy-test-bot", covers: "store a secret for deploy-test-bot, bound to https://"},
 		{operation: opRebind, subject: "deploy-test-bot", elsewhere: "jobs-reader", of: params{}, other: params{"target": "deploy-test"},
-			change: moved, says: "the destination of deploy-test-bot", covers: "; now it is bound to https://old.example"},
+			change: moved, says: "the destination of deploy-test-bot", covers: "; now it is bound to https://old.example; it changes host from https://old.example to https://deploy.test.example"},
 		{operation: opDelete, subject: "deploy-test-bot", elsewhere: "jobs-reader", says: "the stored secret of deploy-test-bot",
-			change: func() { r.vault.write("deploy-test-bot", "https://old.example") }, covers: "delete the secret of deploy-test-bot, which is bound to https://old.example"},
+			change: func() { r.vault.write("deploy-test-bot", "https://old.example") }, covers: "delete the secret of deploy-test-bot, which is bound to https://old.example; these work no more: deploy_release on deploy-test"},
+		{operation: opRotate, subject: "deploy-test-bot", elsewhere: "jobs-reader", of: params{"unproved": true}, other: params{"unproved": true, "short": true}, says: "the stored secret of deploy-test-bot",
+			change: func() { r.vault.write("deploy-test-bot", "https://old.example") },
+			covers: "put a new secret for deploy-test-bot in the place of generation 1, bound as that is to https://old.example; without proof that it works"},
 		{operation: opResolve, subject: "lost-0001", elsewhere: "lost-0002", of: params{"happened": true}, other: params{"happened": false},
 			covers: "resolve call lost-0001 (deploy_release, asked by build-worker) as: it happened"},
 		{operation: opReload, says: "the contracts and targets on disk", change: func() { r.edit(deployFile, "version: 1.0.0", "version: 1.0.1") },
@@ -52,7 +55,7 @@ func everyOperation(r *rig) []tried {
 // TestProofCoversTheRequest: whatever differs from what the challenge was issued
 // for, nothing happens; then the same request with the right proof does happen.
 func TestProofCoversTheRequest(t *testing.T) {
-	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opDelete, opResolve, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport} {
+	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opRotate, opDelete, opResolve, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)
@@ -138,7 +141,7 @@ func (r *rig) succeeds(x tried, before string) {
 // the files, the permits, the destination or what is stored change. The answer
 // names what; nothing happens.
 func TestProofCoversWhatTheDaemonWouldDo(t *testing.T) {
-	for _, name := range []string{opAuthorize, opPut, opRebind, opDelete, opReload, opAddSlot, opRemoveSlot, opRotateKey} {
+	for _, name := range []string{opAuthorize, opPut, opRebind, opRotate, opDelete, opReload, opAddSlot, opRemoveSlot, opRotateKey} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)

@@ -158,24 +158,14 @@ func (b *Book) Forget(name string) error {
 }
 
 // Flush writes what was noted, in one go. It does nothing while the vault is
-// locked. What could not be written is kept for the next time.
+// locked. What could not be written is kept for the next time. Nobody who notes a
+// use waits for the disk.
 func (b *Book) Flush() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.index == nil || len(b.dirty) == 0 {
-		return nil
+	values, written, err := b.pending()
+	if err != nil || len(values) == 0 {
+		return err
 	}
-	values := map[string][]byte{}
-	for name := range b.dirty {
-		e := b.getLocked(name)
-		sealed, err := durable.Seal(b.wrap, b.placeLocked(name), e.encode())
-		if err != nil {
-			return err
-		}
-		b.known[name] = e
-		values[string(b.keyLocked(name))] = sealed
-	}
-	err := b.store.Update(func(tx durable.Tx) error {
+	err = b.store.Update(func(tx durable.Tx) error {
 		for key, sealed := range values {
 			if err := tx.Put(bucket, []byte(key), sealed); err != nil {
 				return err
@@ -186,8 +176,34 @@ func (b *Book) Flush() error {
 	if err != nil {
 		return fmt.Errorf("last uses of identities: %w", err)
 	}
-	clear(b.dirty)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, e := range written {
+		if b.known[name] == e { // else it was used meanwhile
+			delete(b.dirty, name)
+		}
+	}
 	return nil
+}
+
+// pending seals what is to be written.
+func (b *Book) pending() (values map[string][]byte, written map[string]Entry, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.index == nil {
+		return nil, nil, nil
+	}
+	values, written = map[string][]byte{}, map[string]Entry{}
+	for name := range b.dirty {
+		e := b.getLocked(name)
+		sealed, err := durable.Seal(b.wrap, b.placeLocked(name), e.encode())
+		if err != nil {
+			return nil, nil, err
+		}
+		b.known[name], written[name] = e, e
+		values[string(b.keyLocked(name))] = sealed
+	}
+	return values, written, nil
 }
 
 // Watch flushes every FlushEvery until ctx ends, and tells bad of what could not
