@@ -51,7 +51,7 @@ func (o *outgoing) SetHeader(name, value string) error {
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	switch {
 	case o.err != nil:
-	case o.name != "" || o.filled:
+	case o.name != "", o.filled && !o.s.exchange:
 		o.err = errTwice
 	case o.s.hasHeader(name):
 		o.err = errTaken
@@ -80,7 +80,7 @@ func (o *outgoing) FillBody(write func(dst []byte) []byte) error {
 	case o.err != nil:
 	case o.s.hole == nil:
 		o.err = errNoHole
-	case o.name != "" || o.filled:
+	case o.filled, o.name != "" && !o.s.exchange:
 		o.err = errTwice
 	default:
 		o.fill, o.filled = write(make([]byte, 0, holeRoom)), true
@@ -112,7 +112,7 @@ func (o *outgoing) checkFill() error {
 		return nil
 	}
 	for _, c := range o.fill {
-		if !formByte(c) {
+		if !formByte(c) && !(o.s.exchange && (c == '&' || c == '=')) {
 			return errFilling
 		}
 	}

@@ -33,6 +33,7 @@ type step struct {
 	timeout     time.Duration
 	change      bool
 	reuse       bool
+	exchange    bool // of a secret for a token
 }
 
 // stepOf takes what the executor needs out of a frozen request. Nothing else

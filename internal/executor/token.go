@@ -41,7 +41,8 @@ func DestinationOfTarget(t *actions.Target) Destination {
 	}
 }
 
-// TokenRequest is one request of an exchange, complete but for the secret.
+// TokenRequest is one request of an exchange, complete but for the secret. What goes
+// into a form's hole may be the value and further members.
 type TokenRequest struct {
 	To          Destination
 	Method      string
@@ -56,7 +57,8 @@ type TokenRequest struct {
 // SendToken makes one attempt of an exchange, with the dialer, the trust, the limits
 // and the phases of Send: no redirect, no proxy, no second send. It changes nothing
 // that a call asked for, so that a lost answer is UPSTREAM_UNAVAILABLE. It has a
-// connection of its own, which ends with it.
+// connection of its own, which ends with it. Unlike that of Send, the credential may
+// be two: the client's secret in a header and a grant in the body.
 func (x *Executor) SendToken(ctx context.Context, identity string, r TokenRequest, c Credential) Exchange {
 	s := step{
 		to: place{
@@ -65,7 +67,7 @@ func (x *Executor) SendToken(ctx context.Context, identity string, r TokenReques
 			allowLoopback: r.To.AllowLoopback, allowPrivate: r.To.AllowPrivate,
 		},
 		method: r.Method, path: r.Path, query: r.Query, header: r.Header.Clone(),
-		body: r.Body, contentType: r.ContentType, hole: r.Hole, timeout: r.Timeout,
+		body: r.Body, contentType: r.ContentType, hole: r.Hole, timeout: r.Timeout, exchange: true,
 	}
 	return x.send(ctx, owner{identity: identity, generation: generationOf(c), token: true}, s, c)
 }

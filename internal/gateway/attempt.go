@@ -30,6 +30,7 @@ func (g *Gateway) attempt(ctx context.Context, t turn) (judged, error) {
 	j.status = j.standing()
 	j.recorded = g.log.Append(j.event, g.outcomeEvent(j, j.fault, j.status))
 	g.noteAttempt(j)
+	g.refusedToken(j)
 	return j.light(), nil
 }
 
@@ -68,7 +69,7 @@ func (g *Gateway) admitted(ctx context.Context, k cleared, n int) (done func(), 
 	if err != nil {
 		return nil, err
 	}
-	if err := g.mayRetry(ctx, k); err != nil {
+	if err := g.readyAgain(ctx, k); err != nil {
 		done()
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 // StepDetail is one step of a call: how often it was sent, and how the newest send
 // ended. Polls are many, so that each step has one line.
 type StepDetail struct {
-	Step           string `json:"step"` // request, poll, reconcile or the lookup's name
+	Step           string `json:"step"` // request, poll, reconcile, a lookup's name, or token and challenge of an exchange
 	Sends          int    `json:"sends"`
 	Endpoint       string `json:"endpoint"`
 	UpstreamStatus any    `json:"upstream_status,omitempty"`
@@ -31,6 +31,9 @@ func (g *Gateway) CallDetail(i CallInfo) map[string]any {
 func detailOf(events []auditlog.Event) map[string]any {
 	out := map[string]any{}
 	for _, e := range events {
+		if isExchange(e) {
+			continue // one of its steps, no more
+		}
 		if e.Target != "" {
 			out["target"] = e.Target
 		}
@@ -59,6 +62,9 @@ var detailKeys = map[string][]string{
 	auditlog.TypeOutcome: {"rejection", "row", "cause", "upstream_ms", "total_ms"},
 }
 
+// isExchange says whether an event is of an exchange that the call needed.
+func isExchange(e auditlog.Event) bool { return e.Detail["kind"] == kindExchange }
+
 func asksAfterwards(e auditlog.Event) bool {
 	step := e.Detail["step"]
 	return step == actions.StepPoll.String() || step == actions.StepReconcile.String()
@@ -73,10 +79,14 @@ func stepsOf(events []auditlog.Event) []StepDetail {
 		if !ok {
 			continue
 		}
-		i, known := at[name]
+		key := name
+		if isExchange(e) {
+			key = kindExchange + " " + name // a lookup may have the same name
+		}
+		i, known := at[key]
 		if !known {
 			i = len(out)
-			at[name] = i
+			at[key] = i
 			out = append(out, StepDetail{Step: name})
 		}
 		s := &out[i]

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -68,6 +69,8 @@ func (v *fakeVault) Generation(context.Context, string) (uint64, error) {
 func (v *fakeVault) Bound(string, *actions.Target) error { return nil }
 func (v *fakeVault) Suspect(string)                      {}
 
+func (v *fakeVault) Refresh(context.Context, Exchange) {}
+
 func (v *fakeVault) Lease(context.Context, string) (Lease, error) {
 	if err := v.Open(); err != nil {
 		return nil, err
@@ -90,7 +93,13 @@ type fakeLease struct {
 func (l *fakeLease) Attach(o executor.Outgoing, _ executor.Connection) error {
 	return o.SetHeader("Authorization", fmt.Sprintf("Bearer generation-%d", l.generation))
 }
-func (l *fakeLease) Generation() uint64 { return l.generation }
+func (l *fakeLease) ClientCertificate(executor.Connection) (*tls.Certificate, error) {
+	return nil, nil
+}
+
+func (l *fakeLease) Ready(context.Context, actions.Narrow, Exchange) error { return nil }
+func (l *fakeLease) Rejected()                                             {}
+func (l *fakeLease) Generation() uint64                                    { return l.generation }
 func (l *fakeLease) Scan(b []byte) []secret.Hit {
 	if l.v.secret != "" && bytes.Contains(b, []byte(l.v.secret)) {
 		return []secret.Hit{{Encoding: "raw"}}

@@ -118,6 +118,14 @@ func (g *Gateway) lookOnce(ctx context.Context, t turn) (judged, error) {
 		return judged{}, err
 	}
 	defer t.lease.Close()
+	if t.exchanges(t.identity) {
+		if err := g.ready(ctx, t.claimed, t.identity, t.lease); err != nil {
+			return judged{}, err
+		}
+		if err := g.mayLook(ctx, t); err != nil { // an exchange takes time
+			return judged{}, err
+		}
+	}
 	return g.attempt(ctx, t)
 }
 

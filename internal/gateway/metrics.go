@@ -18,6 +18,9 @@ type Metrics struct {
 	echoes   prometheus.Counter
 	panics   prometheus.Counter
 	reloads  *prometheus.CounterVec
+
+	exchanges *prometheus.CounterVec
+	exchanged *prometheus.HistogramVec
 }
 
 // NewMetrics registers the line's metrics with r.
@@ -41,6 +44,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "chatelaine_reloads_total", Help: "Reloads of contracts and targets, by result."}, []string{"result"}),
 	}
+	m.exchanges = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "chatelaine_token_exchanges_total", Help: "Requests in which a secret was exchanged for a token, by kind of identity and result (OK or a code)."}, []string{"kind", "result"})
+	m.exchanged = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "chatelaine_token_exchange_seconds", Help: "Time from connecting to the whole answer of one such request, by kind of identity.",
+		Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 10)}, []string{"kind"})
+	r.MustRegister(m.exchanges, m.exchanged)
 	r.MustRegister(m.calls, m.seconds, m.rejected, m.differ, m.refused, m.echoes, m.panics, m.reloads)
 	return m
 }

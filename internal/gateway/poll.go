@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -129,9 +130,10 @@ func (g *Gateway) notAsked(s *sent, t *polled, err error) {
 		return
 	}
 	g.logger.Warn("a poll was not sent", "request_id", s.call.RequestID(), "action", s.contract.Action(), "cause", err.Error())
-	switch {
+	switch _, tokenless := errors.AsType[notReady](err); {
 	case g.log.State().Latched != nil:
 		t.how = parked
+	case tokenless: // no more than a connection that was lost
 	case fault.CodeOf(err) == fault.PlanStale:
 		s.unsent, t.over = err, true
 	case fault.CodeOf(err) == fault.InvalidResponse, fault.CodeOf(err) == fault.Internal: // there is no such poll

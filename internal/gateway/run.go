@@ -76,6 +76,7 @@ func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 	if a.cardID != "" || a.looked {
 		limit = placeWait
 	}
+	came := time.Now()
 	place, err := g.places.wait(ctx, a.route.Target().Name(), limit)
 	if err != nil {
 		return cleared{}, err
@@ -86,7 +87,10 @@ func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 		place()
 		return cleared{}, err
 	}
-	err = g.current(ctx, a.claimed, a.identity)
+	err = g.readyFirst(ctx, a, lease, came)
+	if err == nil {
+		err = g.current(ctx, a.claimed, a.identity)
+	}
 	if err == nil {
 		err = a.spend()
 	}
@@ -173,6 +177,40 @@ func (g *Gateway) attempts(ctx context.Context, k cleared) *sent {
 	})
 	s.unsent = unsent
 	return s
+}
+
+// readyFirst gets a token for the first attempt of a request, if it takes one: of a
+// call that still has its authority, and of an approved one only as long as the
+// approval can be spent afterwards.
+func (g *Gateway) readyFirst(ctx context.Context, a approved, lease Lease, came time.Time) error {
+	if !a.exchanges(a.identity) {
+		return nil
+	}
+	if err := g.current(ctx, a.claimed, a.identity); err != nil {
+		return err
+	}
+	if a.cardID != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(leastForToken, placeWait-time.Since(came)))
+		defer cancel()
+	}
+	return g.ready(ctx, a.claimed, a.identity, lease)
+}
+
+// leastForToken is what is left of an approval's ten seconds, with some to spare,
+// where the place was waited for to the last.
+const leastForToken = 1500 * time.Millisecond
+
+// readyAgain is what a further attempt needs: authority, and a token that is still
+// good, or a new one.
+func (g *Gateway) readyAgain(ctx context.Context, k cleared) error {
+	if err := g.mayRetry(ctx, k); err != nil || !k.exchanges(k.identity) {
+		return err
+	}
+	if err := g.ready(ctx, k.claimed, k.identity, k.lease); err != nil {
+		return err
+	}
+	return g.mayRetry(ctx, k) // an exchange takes time
 }
 
 // mayRetry keeps a retry from outliving the authority of its call.

@@ -189,12 +189,30 @@ func (g *Gateway) ask(ctx context.Context, s *sent, kind actions.StepKind, n int
 		return judged{}, err
 	}
 	defer place()
-	if err := g.mayAsk(ctx, s); err != nil {
+	if err := g.readyToAsk(ctx, s); err != nil {
 		return judged{}, err
 	}
 	return g.attempt(ctx, turn{
 		claimed: s.claimed, plan: s.plan, identity: s.identity, lease: s.lease, step: step, attempt: n, now: s.now, request: s.request,
 	})
+}
+
+// readyToAsk is mayAsk with a good token. Whoever waited for one looks again: a
+// lease from before a lock is not used.
+func (g *Gateway) readyToAsk(ctx context.Context, s *sent) error {
+	if err := g.mayAsk(ctx, s); err != nil || !s.exchanges(s.identity) {
+		return err
+	}
+	if err := g.ready(ctx, s.claimed, s.identity, s.lease); err != nil {
+		return err
+	}
+	select {
+	case <-s.leased:
+		s.close()
+		return fault.Newf(fault.VaultLocked, "the vault was locked while a token was waited for")
+	default:
+		return g.mayExchange()
+	}
 }
 
 // mayAsk looks at what a poll or a reconcile needs: the daemon goes on, the vault

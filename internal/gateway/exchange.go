@@ -1,0 +1,305 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"chatelaine/internal/actions"
+	"chatelaine/internal/auditlog"
+	"chatelaine/internal/executor"
+	"chatelaine/internal/fault"
+	"chatelaine/internal/secret"
+)
+
+// kindExchange is the kind of step that the record gives to an exchange: a lookup
+// may have the name of one of its steps.
+const kindExchange = "exchange"
+
+// theDaemon is who asks for an exchange that no call waits for.
+const theDaemon = "the daemon"
+
+// ready makes sure that the lease can be attached. An exchange belongs to the call
+// that began it, also where others wait for the same token.
+func (g *Gateway) ready(ctx context.Context, c claimed, id actions.IdentityFact, l Lease) error {
+	spec, ok := c.set.Identity(id.Name)
+	if !ok || !spec.Exchanges() {
+		return nil
+	}
+	err := l.Ready(ctx, spec.Narrow(c.contract, c.route), func(ctx context.Context, s TokenSend, cred TokenCredential, read func(TokenAnswer) error) error {
+		return g.exchange(ctx, &c, s, cred, read)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && fault.CodeOf(err) == fault.Internal:
+		err = fault.New(fault.UpstreamUnavailable, err) // the call could not wait any longer
+	}
+	return notReady{err}
+}
+
+// exchanges says whether the call's identity is exchanged for a token.
+func (c claimed) exchanges(id actions.IdentityFact) bool {
+	spec, ok := c.set.Identity(id.Name)
+	return ok && spec.Exchanges()
+}
+
+// notReady is why an identity could not be attached: nothing of the call was sent.
+type notReady struct{ error }
+
+// Unwrap gives the coded end of the exchange.
+func (n notReady) Unwrap() error { return n.error }
+
+// KeepFresh renews tokens off the path of calls until ctx ends or the daemon stops.
+// While the vault is locked there is nothing to renew.
+func (g *Gateway) KeepFresh(ctx context.Context) {
+	t := time.NewTicker(refreshEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.drained:
+			return
+		case <-t.C:
+		}
+		if g.vault.Open() == nil {
+			g.vault.Refresh(ctx, func(ctx context.Context, s TokenSend, cred TokenCredential, read func(TokenAnswer) error) error {
+				return g.exchange(ctx, nil, s, cred, read)
+			})
+		}
+	}
+}
+
+// refreshEvery is a fraction of the shortest time that a token is near its end
+// before it is no longer given out.
+const refreshEvery = 5 * time.Second
+
+// exchange is one request of an exchange: intent, send, answer and outcome, each in
+// the record. c is the call that it is for, nil for none. The token itself is the
+// vault's; what came is let go of here.
+func (g *Gateway) exchange(ctx context.Context, c *claimed, s TokenSend, cred TokenCredential, read func(TokenAnswer) error) error {
+	if !g.running.enter() {
+		return errDraining()
+	}
+	defer g.running.leave()
+	to, err := g.exchangedAt(s)
+	if err == nil {
+		err = g.mayExchange()
+	}
+	if err != nil {
+		return err
+	}
+	x := exchanged{call: c, send: s, to: to}
+	receipt, err := g.log.AppendIntent(g.exchangeIntent(x), g.limits.Answer+answerHead).Wait(ctx)
+	if err != nil {
+		return fault.New(fault.AuditUnavailable, err)
+	}
+	x.intent = receipt
+	if err := g.mayExchange(); err != nil { // turned while the record was written
+		x.fault = fault.From(err)
+		g.log.Append(g.exchangeOutcome(x))
+		return err
+	}
+	r := s.Request
+	r.To = to
+	x.got = g.exec.SendToken(ctx, s.Identity, r, cred)
+	g.judgeExchange(&x, cred, read)
+	g.log.Append(g.exchangeAnswer(x), g.exchangeOutcome(x))
+	g.noteExchange(x)
+	if x.fault == nil {
+		return nil
+	}
+	return x.fault
+}
+
+// exchanged is one request of an exchange under way.
+type exchanged struct {
+	call   *claimed
+	send   TokenSend
+	to     executor.Destination
+	intent auditlog.Receipt
+	got    executor.Exchange
+	head   []byte // what the record keeps of the answer
+	body   []byte
+	echoes int
+	fault  *fault.Error
+}
+
+// mayExchange is the look before a secret goes out: a locked vault and a daemon
+// that stops exchange nothing.
+func (g *Gateway) mayExchange() error {
+	if g.draining.Load() {
+		return errDraining()
+	}
+	return g.vault.Open()
+}
+
+// exchangedAt is the place of the site file that the vault means.
+func (g *Gateway) exchangedAt(s TokenSend) (executor.Destination, error) {
+	set := g.Set()
+	no := func() (executor.Destination, error) {
+		return executor.Destination{}, fault.Newf(fault.TargetNotAllowed, "identity %s: targets.yaml does not name the place that its secret is bound to (%s://%s%s)", s.Identity, s.At.Scheme, joinHostPort(s.At.Host, s.At.Port), s.At.Path)
+	}
+	if s.Step == StepChallenge {
+		for _, t := range set.Targets() {
+			if d := executor.DestinationOfTarget(t); t.Identity() == s.Identity && placeOf(d) == s.At {
+				return d, nil
+			}
+		}
+		return no()
+	}
+	spec, ok := set.Identity(s.Identity)
+	if !ok || spec.Token() == nil {
+		return no()
+	}
+	d := executor.DestinationOf(spec.Token())
+	if placeOf(d) != s.At {
+		return no()
+	}
+	return d, nil
+}
+
+func placeOf(d executor.Destination) Place {
+	return Place{Scheme: d.Scheme, Host: d.Host, Port: d.Port, Path: d.BasePath, CADigest: d.CADigest}
+}
+
+// judgeExchange lets the vault read a whole answer. An answer that is no success is
+// searched for what was sent before anything reads it, and kept, masked. Of a
+// success only the names of the headers are kept: the rest may be a credential,
+// whatever became of it.
+func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(TokenAnswer) error) {
+	got := x.got
+	defer func() {
+		if v := recover(); v != nil { // a remote's bytes take no daemon down
+			g.metrics.panics.Inc()
+			g.logger.Error("panic while reading the answer of an exchange", "identity", x.send.Identity, "panic", fmt.Sprintf("%T", v))
+			x.head, x.body = nil, nil
+			x.fault = fault.Newf(fault.Internal, "panic while reading the answer of an exchange")
+		}
+	}()
+	if success := got.Answered && got.Status/100 == 2; success {
+		x.head = headerNames(got.Header, got.Trailer)
+	} else {
+		head := headBytes(got.Status, got.Header, got.Trailer)
+		headHits, bodyHits := cred.Scan(head), cred.Scan(got.Body)
+		x.head, x.body = secret.Mask(head, headHits), secret.Mask(got.Body, bodyHits)
+		x.echoes = len(headHits) + len(bodyHits)
+	}
+	switch _, rule, bad := got.Rejected(); {
+	case x.echoes > 0:
+		g.metrics.echoes.Inc()
+		g.vault.Suspect(x.send.Identity)
+		x.fault = fault.Newf(fault.InvalidResponse, "the answer of %s holds the secret that was sent", x.endpoint())
+	case bad:
+		x.fault = fault.Newf(fault.InvalidResponse, "the answer of %s: %s (%s)", x.endpoint(), got.Why(), rule)
+	case got.Err != nil:
+		x.fault = got.Err
+	default:
+		if err := read(TokenAnswer{Status: got.Status, Header: got.Header, Body: got.Body}); err != nil {
+			x.fault = fault.From(err)
+		}
+	}
+}
+
+func (x exchanged) endpoint() string {
+	return x.send.Request.Method + " " + x.to.Scheme + "://" + joinHostPort(x.to.Host, x.to.Port) + x.send.Request.Path
+}
+
+// headerNames are the names alone, one a line, in order.
+func headerNames(all ...http.Header) []byte {
+	var b []byte
+	for _, h := range all {
+		names := make([]string, 0, len(h))
+		for n := range h {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		for _, n := range names {
+			b = append(append(b, n...), '\n')
+		}
+	}
+	return b
+}
+
+// exchangeEvent begins an event of an exchange: that of the call it is for, or the
+// daemon's own.
+func (g *Gateway) exchangeEvent(kind string, x exchanged) auditlog.Event {
+	e := g.event(kind)
+	e.Actor = theDaemon
+	if x.call != nil {
+		e = g.callEvent(kind, *x.call)
+	}
+	e.IntentSeq = x.intent.Seq
+	e.Detail = map[string]any{"step": x.send.Step, "kind": kindExchange, "identity": x.send.Identity}
+	return e
+}
+
+// exchangeIntent says which secret is about to go where, never the secret.
+func (g *Gateway) exchangeIntent(x exchanged) auditlog.Event {
+	e := g.exchangeEvent(auditlog.TypeIntent, x)
+	e.Detail["identity_generation"], e.Detail["endpoint"], e.Detail["attempt"] = x.send.Generation, x.endpoint(), 1
+	return e
+}
+
+// exchangeAnswer holds what came as far as it is no credential.
+func (g *Gateway) exchangeAnswer(x exchanged) auditlog.Event {
+	e := g.exchangeEvent(auditlog.TypeAnswer, x)
+	got := x.got
+	e.Detail["answered"], e.Detail["upstream_status"], e.Detail["writes"] = got.Answered, got.Status, got.Writes
+	e.Detail["body_bytes"], e.Detail["peer"], e.Detail["echoes"] = len(got.Body), got.Connection.RemoteAddr.String(), x.echoes
+	if x.echoes == 0 {
+		sum := sha256.Sum256(got.Body)
+		e.Detail["body_sha256"] = hex.EncodeToString(sum[:])
+	}
+	e.Body = append(slices.Clip(x.head), x.body...)
+	return e
+}
+
+// exchangeOutcome says how it ended. A call goes on after a token came.
+func (g *Gateway) exchangeOutcome(x exchanged) auditlog.Event {
+	e := g.exchangeEvent(auditlog.TypeOutcome, x)
+	e.Detail["wrote"] = x.got.Wrote
+	e.Detail["upstream_ms"] = x.got.Ended.Sub(x.got.Started).Milliseconds()
+	e.Status = okOr(codeOrNone(x.fault))
+	switch {
+	case x.fault != nil:
+		e.Detail["cause"] = causeText(x.fault)
+	case x.call != nil:
+		e.Status = string(fault.InProgress)
+	}
+	return e
+}
+
+// noteExchange counts and logs it. No byte of the answer goes here.
+func (g *Gateway) noteExchange(x exchanged) {
+	kind := "unknown"
+	if spec, ok := g.Set().Identity(x.send.Identity); ok {
+		kind = spec.Kind()
+	}
+	result := okOr(codeOrNone(x.fault))
+	g.metrics.exchanges.WithLabelValues(kind, result).Inc()
+	g.metrics.exchanged.WithLabelValues(kind).Observe(x.got.Ended.Sub(x.got.Started).Seconds())
+	args := []any{"identity", x.send.Identity, "kind", kind, "step", x.send.Step, "code", result, "upstream_status", x.got.Status}
+	if x.call != nil {
+		args = append(args, "request_id", x.call.call.RequestID())
+	}
+	if x.fault != nil {
+		g.logger.Warn("no token", append(args, "cause", x.fault.Error())...)
+		g.noteUnusable(actions.IdentityFact{Name: x.send.Identity, Generation: x.send.Generation}, x.fault)
+		return
+	}
+	g.logger.Info("token exchanged", args...)
+}
+
+// refusedToken tells the vault that the target refused what was attached, so that a
+// token is not used again until its end. The call itself is not sent twice.
+func (g *Gateway) refusedToken(j judged) {
+	if j.exchange.Answered && j.exchange.Status == http.StatusUnauthorized {
+		j.lease.Rejected()
+	}
+}
