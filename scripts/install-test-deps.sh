@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need from Debian: a real Secret Service on a private
 # bus, a real Alertmanager, container registry and PowerDNS that shipped
-# contracts meet, and a C compiler for the race detector. Does nothing
+# contracts meet, an OpenSSH server, and a C compiler for the race detector. Does nothing
 # and says nothing when all of it is there. Safe to run again.
 #
 # On an ordinary Debian machine a package may start its service when it is
@@ -23,6 +23,8 @@ wanted=(
   pdns-server:/usr/sbin/pdns_server
   pdns-backend-sqlite3:/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql
   sqlite3:sqlite3
+  openssh-server:/usr/sbin/sshd
+  openssh-client:ssh-keygen
 )
 
 missing=()

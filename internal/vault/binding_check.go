@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -16,7 +17,7 @@ const (
 	maxBindingText = 1024
 	maxPins        = 16
 	maxParamName   = 64
-	maxParamValue  = 4096 // a list of repositories, or of permissions
+	maxParamValue  = 56 << 10 // GitHub takes 500 repositories of 100 letters
 	maxHostKeys    = 16
 	maxHostKey     = 4096 // RSA of 16,384 bits is below
 )
@@ -34,7 +35,7 @@ func (b Binding) check() error {
 		return err
 	}
 	k := kindRules[b.Kind]
-	if err := b.checkParams(k); err != nil {
+	if err := errors.Join(b.checkParams(k), b.checkSSHParams()); err != nil {
 		return err
 	}
 	for _, s := range []string{b.Prefix, b.Username, b.User} {

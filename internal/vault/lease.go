@@ -43,6 +43,9 @@ type Lease struct {
 	scanner    *secret.Scanner
 	closed     sync.Once
 	release    func()
+
+	mu   sync.Mutex      // guards keys
+	keys []secret.Secret // of certificates that were made for this lease
 }
 
 // NoLease is the lease of an identity of kind none: it attaches nothing and
@@ -176,7 +179,12 @@ func (l *Lease) Close() {
 		return
 	}
 	l.closed.Do(func() {
+		l.mu.Lock()
 		l.cred.Wipe()
+		for _, k := range l.keys {
+			k.Wipe()
+		}
+		l.mu.Unlock()
 		l.scanner.Wipe()
 		l.release()
 	})
