@@ -40,6 +40,19 @@ func TestKeptSchemas(t *testing.T) {
 	}
 }
 
+// A schema takes over another one's document only where every spelling in it is
+// the same, at any depth.
+func TestIdentical(t *testing.T) {
+	texts := []string{`[]`, `{}`, `""`, `null`, `1`, `1.0`, `[1]`, `[1.0]`, `[1,2]`, `{"a":1}`, `{"a":1.0}`, `{"a":[1]}`, `{"a":[1.0]}`, `{"b":1}`, `"1"`, `true`, `false`}
+	for i, a := range texts {
+		for j, b := range texts {
+			if identical(mustParse(t, a), mustParse(t, b)) != (i == j) {
+				t.Errorf("%s and %s: identical is %v", a, b, i != j)
+			}
+		}
+	}
+}
+
 // A deferred schema is guarded at once, checks like any other, and refuses
 // everything where the engines do not take it.
 func TestDeferredSchema(t *testing.T) {
