@@ -45,6 +45,7 @@ type passSource struct {
 // else is asked of the person. flag names the flag, fd is -1 where it was not
 // given.
 func passphraseSource(what, flag string, fd int) (*passSource, error) {
+	keepPrivate()
 	if fd >= 0 {
 		f, err := openFD(flag, fd)
 		return &passSource{fd: f}, err

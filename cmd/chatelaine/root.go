@@ -44,7 +44,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.runtime, "runtime", "", "folder of the daemon's sockets and of session tokens (or "+client.EnvRuntime+")")
 	f.StringVar(&a.daemonUser, "daemon-user", "", "name or number of another user whom the daemon's sockets may belong to (or "+envDaemonUser+")")
 	cmd.AddCommand(
-		a.callCmd(), a.actionsCmd(), a.statusCmd(),
+		a.callCmd(), a.actionsCmd(), a.statusCmd(), a.doctorCmd(),
 		a.approvalsCmd(), a.approveCmd(), a.denyCmd(), a.sessionCmd(),
 		a.unlockCmd(), a.lockCmd(), a.vaultCmd(), a.identityCmd(),
 		a.contractCmd(), a.auditCmd(), a.callsCmd(), a.rejectionsCmd(), a.explainCmd(), a.reloadCmd(),
