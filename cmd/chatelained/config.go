@@ -27,6 +27,7 @@ type Config struct {
 	Backend        string // file or keychain
 	GenerationFile string
 	vaultLocks
+	Sources []sourceConfig // by name
 
 	Calls, CallsPerTarget int
 	AnswerBytes           int64
@@ -158,10 +159,11 @@ func (r *reader) port(n *strictyaml.Node, key string, advice int, into *int) {
 }
 
 func (r *reader) vault(n *strictyaml.Node) {
-	if n == nil || !r.f.Map(n, "vault", append([]string{"backend", "generation_file"}, vaultLockKeys...)...) {
+	if n == nil || !r.f.Map(n, "vault", append([]string{"backend", "generation_file", "sources"}, vaultLockKeys...)...) {
 		return
 	}
 	r.vaultLocks(n)
+	r.sources(n.Get("sources"))
 	if v := n.Get("backend"); v != nil {
 		if s, ok := r.f.Word(v, "vault.backend", "file", "keychain"); ok {
 			r.c.Backend = s
@@ -338,6 +340,9 @@ func (c Config) rows() [][2]string {
 		{"agents.users", list(c.AgentUsers)}, {"agents.groups", list(c.AgentGroups)},
 		{"log.level", c.LogLevel}, {"log.format", c.LogFormat},
 	}...)
+	for _, s := range c.Sources {
+		rows = append(rows, s.row())
+	}
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i][0] < rows[j][0] })
 	return rows
 }

@@ -94,6 +94,11 @@ func (d *daemon) openRooms(set *actions.Set) (err error) {
 	if d.vault, err = vault.Open(vaultPath(pl), vaultOptions(cfg, d.self)); err != nil {
 		return fmt.Errorf("vault: %w", err)
 	}
+	sources, err := sourcesOf(cfg, d.vault)
+	if err != nil {
+		return usageError{fmt.Errorf("configuration: %w", err)}
+	}
+	d.vault.SetSources(sources)
 	recipients, err := readRecipients(pl)
 	if err != nil {
 		return err

@@ -110,6 +110,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.sweep(sweeping) })
 	wg.Go(func() { d.watchVault(sweeping) })
+	wg.Go(func() { d.vault.WatchSources(sweeping) })
 	wg.Go(func() { d.usage.Watch(sweeping, d.usageLost) })
 	for _, s := range all {
 		wg.Add(1)

@@ -71,8 +71,8 @@ type keptValue struct {
 	used  bool // since it was fetched
 }
 
-// flight is one fetch that is under way. Who wants the same value waits for it.
-type flight struct {
+// sourceFetch is one fetch that is under way. Who wants the same value waits for it.
+type sourceFetch struct {
 	anew bool // who began it wanted a new value in any case
 	done chan struct{}
 	got  keptValue // to be read after done
@@ -85,7 +85,7 @@ type sourceBox struct {
 	mu      sync.Mutex // guards all below; never held while a source is asked
 	all     map[string]*namedSource
 	kept    map[string]*keptValue
-	flights map[string]*flight
+	fetches map[string]*sourceFetch
 	drops   uint64 // counts drops, so that a fetch under way is not kept
 }
 
@@ -147,7 +147,7 @@ func (b *sourceBox) get(ctx context.Context, text string, anew bool) (secret.Sec
 }
 
 // board returns what is kept, or a fetch to wait for.
-func (b *sourceBox) board(ctx context.Context, s *namedSource, text, reference string, anew bool) (*flight, secret.Secret, error) {
+func (b *sourceBox) board(ctx context.Context, s *namedSource, text, reference string, anew bool) (*sourceFetch, secret.Secret, error) {
 	drops := b.dropped() // before the vault is looked at: a lock after that drops what comes
 	if err := b.open(); err != nil {
 		return nil, secret.Secret{}, err
@@ -158,7 +158,7 @@ func (b *sourceBox) board(ctx context.Context, s *namedSource, text, reference s
 		k.used = true
 		return nil, copied(k.value), k.err
 	}
-	if f := b.flights[text]; f != nil {
+	if f := b.fetches[text]; f != nil {
 		return f, secret.Secret{}, nil
 	}
 	return b.depart(ctx, s, text, reference, anew, drops), secret.Secret{}, nil
@@ -171,7 +171,7 @@ func (b *sourceBox) dropped() uint64 {
 }
 
 // yield returns a copy of what came; done is closed.
-func (f *flight) yield() (secret.Secret, error) {
+func (f *sourceFetch) yield() (secret.Secret, error) {
 	if f.got.err != nil {
 		return secret.Secret{}, f.got.err
 	}
@@ -199,12 +199,12 @@ func copied(s secret.Secret) (out secret.Secret) {
 
 // depart begins a fetch that ends also when nobody waits for it any more: the
 // next call wants the value too. Its source bounds it. b.mu is held.
-func (b *sourceBox) depart(ctx context.Context, s *namedSource, text, reference string, anew bool, drops uint64) *flight {
-	f := &flight{anew: anew, done: make(chan struct{})}
-	if b.flights == nil {
-		b.flights = map[string]*flight{}
+func (b *sourceBox) depart(ctx context.Context, s *namedSource, text, reference string, anew bool, drops uint64) *sourceFetch {
+	f := &sourceFetch{anew: anew, done: make(chan struct{})}
+	if b.fetches == nil {
+		b.fetches = map[string]*sourceFetch{}
 	}
-	b.flights[text] = f
+	b.fetches[text] = f
 	go func() {
 		value, err := s.Source.Fetch(context.WithoutCancel(ctx), reference)
 		b.land(f, s, text, keptValue{value: value, err: err, at: time.Now(), used: true}, drops)
@@ -213,7 +213,7 @@ func (b *sourceBox) depart(ctx context.Context, s *namedSource, text, reference 
 }
 
 // land keeps what came, unless all was dropped meanwhile.
-func (b *sourceBox) land(f *flight, s *namedSource, text string, got keptValue, drops uint64) {
+func (b *sourceBox) land(f *sourceFetch, s *namedSource, text string, got keptValue, drops uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer close(f.done)
@@ -222,8 +222,8 @@ func (b *sourceBox) land(f *flight, s *namedSource, text string, got keptValue, 
 	} else if fault.CodeOf(got.err) != fault.VaultLocked {
 		s.failed, s.failure = got.at, SourceKind(got.err)
 	}
-	if b.flights[text] == f { // a drop has cleared them
-		delete(b.flights, text)
+	if b.fetches[text] == f { // a drop has cleared them
+		delete(b.fetches, text)
 	}
 	if b.drops != drops {
 		got.value.Wipe()
@@ -260,7 +260,7 @@ func (b *sourceBox) drop() {
 	for _, k := range b.kept {
 		k.value.Wipe()
 	}
-	b.kept, b.flights = nil, nil
+	b.kept, b.fetches = nil, nil
 	var all []Source
 	for _, s := range b.all {
 		all = append(all, s.Source)

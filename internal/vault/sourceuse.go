@@ -243,6 +243,12 @@ func (v *Vault) DeleteSourceCredential(ctx context.Context, name string) error {
 	return err
 }
 
+// CredentialOf is SourceCredential for one name: what a source is given instead of
+// the vault.
+func (v *Vault) CredentialOf(name string) func(context.Context) (secret.Secret, error) {
+	return func(ctx context.Context) (secret.Secret, error) { return v.SourceCredential(ctx, name) }
+}
+
 // SourceCredential opens what the daemon logs in with, if it is bound to the place
 // that the source has now. It is for the source alone, which wipes it. It answers
 // VAULT_LOCKED or ErrSourceDenied.

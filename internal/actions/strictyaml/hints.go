@@ -20,6 +20,7 @@ var plainHints = map[string]string{
 	"header-value":        "write visible ASCII on one line",
 	"idempotency":         "write one of {header: Idempotency-Key}, {json: /member} beside a JSON body, and {natural: true}",
 	"identity":            "write visible ASCII on one line; a user name has no colon",
+	"ssh-target":          "name the host's own public keys, and commands as lists of words",
 	"keys":                "name a JWK Set beside the site file that the daemon can read",
 	"list":                "name one entry or more",
 	"missing-key":         "add the key",

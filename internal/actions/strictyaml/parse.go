@@ -73,15 +73,15 @@ func Parse(name string, data []byte, l Limits) *File {
 		f.parse(text)
 	}
 	if f.root == nil || f.root.Kind != Mapping {
-		f.quoteNothing()
+		f.QuoteNothing()
 	}
 	return f
 }
 
-// quoteNothing takes the file's own words out of what is reported about it, now
+// QuoteNothing takes the file's own words out of what is reported about it, now
 // and later. A file that is no mapping is none of those read here: it may be a
 // key that somebody named by mistake, and a problem is printed and kept in logs.
-func (f *File) quoteNothing() {
+func (f *File) QuoteNothing() {
 	f.lines = nil
 	for i := range f.problems {
 		p := &f.problems[i]

@@ -43,6 +43,8 @@ const (
 	// the error can say which part was silent.
 	connectLimit   = 3 * time.Second
 	handshakeLimit = 3 * time.Second
+	// maxAddress is what the name of a host may have, and a little more.
+	maxAddress = 300
 	// DefaultAppRole is where the method is mounted unless somebody moved it.
 	DefaultAppRole = "approle"
 )
@@ -77,6 +79,8 @@ func CheckAddress(address string) (hostPort string, err error) {
 	switch {
 	case err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil:
 		return "", errors.New("it must be https://HOST or https://HOST:PORT")
+	case len(address) > maxAddress:
+		return "", fmt.Errorf("it has more than %d bytes", maxAddress)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(address, "?#"):
 		return "", errors.New("nothing goes behind the host and the port")
 	}
@@ -144,11 +148,20 @@ func rootsOf(o Options) (*x509.CertPool, error) {
 	if o.CAPEM == nil {
 		return nil, nil
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(o.CAPEM) {
-		return nil, fmt.Errorf("source %s: ca: no certificate in PEM form", o.Name)
+	if err := CheckCA(o.CAPEM); err != nil {
+		return nil, fmt.Errorf("source %s: ca: %w", o.Name, err)
 	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(o.CAPEM)
 	return roots, nil
+}
+
+// CheckCA says what is wrong with a file of roots.
+func CheckCA(pem []byte) error {
+	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		return errors.New("there is no certificate in PEM form in it")
+	}
+	return nil
 }
 
 // never sends nothing again: a fetch that failed is the caller's to repeat, and a
