@@ -18,7 +18,13 @@ func (v *Vault) commit(ctx context.Context, alter func(o opened, c *contents, ge
 
 // draft is what is about to be saved: a header of the next generation, the key
 // that it is sealed under, and contents that nobody else has.
-type draft struct{ opened }
+//
+// quiet says that no person and no call asked for the change: it does not put off
+// the vault's locking by itself.
+type draft struct {
+	opened
+	quiet bool
+}
 
 // commitLocked is commit for changes that also touch slots or the data key.
 // v.write is held.
@@ -33,7 +39,7 @@ func (v *Vault) commitLocked(ctx context.Context, alter func(old opened, d *draf
 	if old.head.generation == math.MaxUint64 {
 		return 0, fmt.Errorf("%w: its generations are used up", ErrTooLarge)
 	}
-	d := &draft{opened{old.head, old.dataKey, old.contents.clone()}}
+	d := &draft{opened: opened{old.head, old.dataKey, old.contents.clone()}}
 	d.head.generation++
 	v.markSuspended(d.contents)
 	if err := alter(old, d); err != nil {
@@ -45,7 +51,7 @@ func (v *Vault) commitLocked(ctx context.Context, alter func(old opened, d *draf
 	}
 	placed, err := v.replaceLocked(b)
 	if placed {
-		v.show(d.opened)
+		v.show(d)
 		v.noteGeneration(ctx)
 	}
 	if err != nil {
@@ -56,12 +62,16 @@ func (v *Vault) commitLocked(ctx context.Context, alter func(old opened, d *draf
 
 // show makes saved contents the current ones, unless the vault was locked
 // meanwhile.
-func (v *Vault) show(o opened) {
+func (v *Vault) show(d *draft) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.head = o.head
-	if v.state == StateOpen {
-		v.contents, v.dataKey = o.contents, o.dataKey
+	v.head = d.head
+	if v.state != StateOpen {
+		return
+	}
+	v.contents, v.dataKey = d.contents, d.dataKey
+	v.dropOldTokensLocked()
+	if !d.quiet {
 		v.auto.touch()
 	}
 }

@@ -43,6 +43,10 @@ func (v *Vault) Put(ctx context.Context, name string, b Binding, s secret.Secret
 // source, it is fetched once, to see that it is there. It answers ErrBadIdentity,
 // VAULT_LOCKED, and for a source ErrNoSource, ErrBadReference or ErrSource….
 func (v *Vault) PutIdentity(ctx context.Context, name string, b Binding, s secret.Secret, o PutOptions) (uint64, error) {
+	if fresh, ok := v.tried(name, s); ok {
+		defer fresh.Wipe()
+		s = fresh
+	}
 	it := item{name: name, binding: b.normal(), short: o.Short, label: o.Label, expires: o.Expires, source: o.Source}
 	if err := it.check(s); err != nil {
 		return 0, err

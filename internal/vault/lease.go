@@ -44,8 +44,14 @@ type Lease struct {
 	closed     sync.Once
 	release    func()
 
-	mu   sync.Mutex      // guards keys
-	keys []secret.Secret // of certificates that were made for this lease
+	vault *Vault // for exchanges; nil for none
+	own   tokens // of a trial, whose secret nobody else has
+
+	mu     sync.Mutex      // guards all below, and cred of a trial
+	keys   []secret.Secret // of certificates that were made for this lease
+	tokens []*heldToken    // that Ready brought, the last one is attached
+	key    tokenKey        // of that one
+	over   bool
 }
 
 // NoLease is the lease of an identity of kind none: it attaches nothing and
@@ -72,12 +78,9 @@ func (v *Vault) lease(ctx context.Context, name string) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.unsealItem(ctx, o, it)
-	if err != nil {
-		return nil, err
-	}
-	if it.source != "" { // what is sealed is empty then
-		if s, err = v.fromSource(ctx, it); err != nil {
+	var s secret.Secret // of a kind that is exchanged it is read when it is sent
+	if !it.binding.Exchanges() {
+		if s, err = v.secretOf(ctx, o, it); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +106,7 @@ func (v *Vault) take(it item, s secret.Secret) (*Lease, error) {
 	}
 	v.leases++
 	v.auto.touch()
-	return &Lease{name: it.name, binding: it.binding.clone(), generation: it.generation, cred: s, scanner: scanner, release: v.returned}, nil
+	return &Lease{name: it.name, binding: it.binding.clone(), generation: it.generation, cred: s, scanner: scanner, vault: v, release: v.returned}, nil
 }
 
 func (v *Vault) returned() {
@@ -128,6 +131,9 @@ func (l *Lease) Attach(out Outgoing, c Made) error {
 	}
 	if err := l.binding.allows(c); err != nil {
 		return err
+	}
+	if l.binding.Exchanges() {
+		return l.setToken(out)
 	}
 	switch l.binding.Kind {
 	case KindClientCertificate:
@@ -170,6 +176,9 @@ func (l *Lease) Scan(b []byte) []secret.Hit {
 	if l == nil {
 		return nil
 	}
+	if !l.none && l.binding.Exchanges() {
+		return l.scanTokens(b)
+	}
 	return l.scanner.Scan(b)
 }
 
@@ -184,6 +193,7 @@ func (l *Lease) Close() {
 		for _, k := range l.keys {
 			k.Wipe()
 		}
+		l.releaseTokens()
 		l.mu.Unlock()
 		l.scanner.Wipe()
 		l.release()

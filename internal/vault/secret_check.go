@@ -103,6 +103,9 @@ func (b Binding) expiry(s secret.Secret, said time.Time) time.Time {
 // newScanner searches answers for the secret, or for what of a key is nobody
 // else's.
 func (b Binding) newScanner(s secret.Secret) *secret.Scanner {
+	if b.Exchanges() {
+		return nil // it never goes to a target; the token is searched for
+	}
 	parse := parseKey
 	switch b.formOf() {
 	case formCertificate:
@@ -112,8 +115,6 @@ func (b Binding) newScanner(s secret.Secret) *secret.Scanner {
 		}
 	case formSSHKey:
 		parse = parseSSHKey
-	case formKey:
-		parse = b.parseTokenKey
 	default:
 		return secret.NewScanner(s)
 	}

@@ -38,6 +38,7 @@ func (v *Vault) Suspect(name string) {
 	if e.count != suspendAfter {
 		return
 	}
+	v.tokens.drop(func(k tokenKey) bool { return k.name == name }, errReplaced(name))
 	// The mark is in memory already; a failed save is made good by the next.
 	_, _ = v.commit(context.Background(), func(opened, *contents, uint64) error { return nil })
 	for _, f := range calls {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 
 	"chatelaine/internal/fault"
@@ -82,12 +81,15 @@ type exchanging struct {
 	narrow     Narrow
 	secret     secret.Secret // what is exchanged
 	send       Exchange
+	// keep takes what the server gave in place of the secret, before the token is
+	// used; nil where nothing can take its place.
+	keep func(fresh secret.Secret) error
 }
 
 // minted is what an exchange yields.
 type minted struct {
 	token   secret.Secret
-	refresh secret.Secret // what replaces the secret that was sent, zero where nothing does
+	refresh secret.Secret // what the server gave in place of its like, zero where nothing
 	life    time.Duration
 	at      time.Time // when the answer came
 }
@@ -149,20 +151,37 @@ func unsent(ctx context.Context, err error) error {
 	return err
 }
 
-// token is exchange for the request whose answer is the token. accept looks at the
-// members that only one kind has.
+// token is exchange for the request whose answer is the token. What replaces the
+// secret is kept as soon as it is read, whatever becomes of the record of the send:
+// the server takes no other any more.
 func (e exchanging) token(ctx context.Context, r TokenRequest, c *tokenCredential, rules tokenRules) (minted, error) {
 	var m minted
+	var kept error
 	err := e.exchange(ctx, r, c, func(a TokenAnswer) error {
-		var err error
-		m, err = rules.read(a)
-		if err == nil && c.repeats(m.token) {
-			m.wipe()
-			m, err = minted{}, invalidAnswer("its token is the secret that was sent")
+		got, err := rules.read(a)
+		if err != nil {
+			return err
 		}
-		return err
+		if c.repeats(got.token) {
+			got.wipe()
+			return invalidAnswer("its token is the secret that was sent")
+		}
+		m = got
+		if !got.refresh.IsZero() && e.keep != nil {
+			kept = e.keep(got.refresh)
+		} else {
+			got.refresh.Wipe()
+		}
+		return nil
 	})
-	return m, err
+	if err == nil {
+		err = kept
+	}
+	if err != nil {
+		m.token.Wipe()
+		return minted{}, err
+	}
+	return m, nil
 }
 
 // tokenCredential writes secrets into one request.
@@ -178,6 +197,11 @@ type tokenCredential struct {
 func (c *tokenCredential) Attach(out Outgoing, m Made) error {
 	if c.header == nil && c.body == nil {
 		return nil
+	}
+	for _, s := range c.secrets {
+		if s.IsZero() {
+			return fault.New(fault.Internal, errLeaseClosed)
+		}
 	}
 	if err := c.binding.allowsToken(m); err != nil {
 		return err
@@ -201,7 +225,12 @@ func (c *tokenCredential) Generation() uint64 { return c.generation }
 // Scan is of TokenCredential. It is for answers that are refused, so that the
 // search is made ready only where it is needed.
 func (c *tokenCredential) Scan(b []byte) []secret.Hit {
-	s := secret.NewScanner(c.secrets...)
+	parts := make([]secret.Secret, len(c.secrets))
+	for i, s := range c.secrets {
+		s.Use(func(b []byte) { parts[i] = secret.New(signature(b)) })
+		defer parts[i].Wipe()
+	}
+	s := secret.NewScanner(parts...)
 	defer s.Wipe()
 	return s.Scan(b)
 }
@@ -221,9 +250,8 @@ func (c *tokenCredential) repeats(token secret.Secret) bool {
 
 // url is the place as its owner writes it.
 func (p Place) url() string {
-	host := p.Host
-	if p.Scheme != "https" || p.Port != 443 {
-		return p.text()
+	if p.Scheme == "https" && p.Port == 443 {
+		return "https://" + p.Host + p.Path
 	}
-	return (&url.URL{Scheme: p.Scheme, Host: host}).String() + p.Path
+	return p.text()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 
+	"chatelaine/internal/fault"
 	"chatelaine/internal/secret"
 )
 
@@ -40,12 +41,15 @@ func (e exchanging) refreshToken(ctx context.Context) (minted, error) {
 	b := e.binding
 	g, err := readGrant(e.secret, b.auth())
 	if err != nil {
-		return minted{}, err
+		return minted{}, fault.Newf(fault.IdentityUnavailable, "identity %s: %w; put it again", e.name, err)
 	}
 	defer g.wipe()
 	f := form{}.add("grant_type", "refresh_token").add("scope", b.Param("scopes"))
 	r, c := e.request("POST"), e.credential()
-	c.secrets = []secret.Secret{g.refresh, g.client}
+	c.secrets = []secret.Secret{g.refresh}
+	if !g.client.IsZero() {
+		c.secrets = append(c.secrets, g.client)
+	}
 	r.MediaType = formType
 	if b.auth() == authBasic {
 		c.basic(b.Param("client_id"), g.client)
@@ -59,11 +63,10 @@ func (e exchanging) refreshToken(ctx context.Context) (minted, error) {
 	} else {
 		c.write("", g.refresh)
 	}
-	m, err := e.token(ctx, r, c, oauthRules)
-	if err == nil && !m.refresh.IsZero() {
-		m.refresh = g.renewed(m.refresh)
+	if keep := e.keep; keep != nil {
+		e.keep = func(fresh secret.Secret) error { return keep(g.renewed(fresh)) }
 	}
-	return m, err
+	return e.token(ctx, r, c, oauthRules)
 }
 
 // assertion is the grant of RFC 7523 section 2.1.

@@ -149,6 +149,7 @@ func (v *Vault) takeOver(o opened, sum [sha256.Size]byte, epoch uint64) error {
 	v.disk = sum
 	v.head, v.dataKey, v.contents = o.head, o.dataKey, o.contents
 	v.setStateLocked(StateOpen, "")
+	v.unlockRotations()
 	return nil
 }
 
@@ -231,6 +232,8 @@ func (v *Vault) lockAs(state, reason string) {
 	}
 	v.epoch++
 	v.lockedOnce = true
+	v.tokens.drop(allTokens, errLocked())
+	v.lockRotations()
 	v.dataKey.Wipe()
 	v.contents.wipe()
 	v.contents = nil

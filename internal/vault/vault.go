@@ -90,7 +90,9 @@ type Vault struct {
 	imports limiter
 	proofs  limiter
 
-	sources sourceBox // has a lock of its own
+	sources   sourceBox // has a lock of its own
+	tokens    tokens    // has a lock of its own
+	rotations rotations // has a lock of its own
 
 	mu         sync.Mutex // guards all below; never held during I/O
 	state      string
