@@ -111,6 +111,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	wg.Go(func() { d.sweep(sweeping) })
 	wg.Go(func() { d.watchVault(sweeping) })
 	wg.Go(func() { d.vault.WatchSources(sweeping) })
+	wg.Go(func() { d.gateway.KeepFresh(sweeping) })
 	wg.Go(func() { d.usage.Watch(sweeping, d.usageLost) })
 	for _, s := range all {
 		wg.Add(1)

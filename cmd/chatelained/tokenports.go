@@ -5,7 +5,6 @@ import (
 
 	"chatelaine/internal/actions"
 	"chatelaine/internal/executor"
-	"chatelaine/internal/fault"
 	"chatelaine/internal/gateway"
 	"chatelaine/internal/secret"
 	"chatelaine/internal/vault"
@@ -14,28 +13,14 @@ import (
 // Ready asks the vault for a good token, which asks x for an exchange where it has
 // none.
 func (p leasePort) Ready(ctx context.Context, n actions.Narrow, x gateway.Exchange) error {
-	l, ok := any(p.l).(interface {
-		Ready(context.Context, vault.Narrow, vault.Exchange) error
-	})
-	if !ok {
-		return fault.Newf(fault.IdentityUnavailable, "tokens are not built yet")
-	}
-	return l.Ready(ctx, vault.Narrow{ReadOnly: n.ReadOnly, Repositories: n.Repositories}, exchangeBy(x))
+	return p.l.Ready(ctx, vault.Narrow{ReadOnly: n.ReadOnly, Repositories: n.Repositories}, exchangeBy(x))
 }
 
 // Rejected drops the token that the target refused.
-func (p leasePort) Rejected() {
-	if l, ok := any(p.l).(interface{ Rejected() }); ok {
-		l.Rejected()
-	}
-}
+func (p leasePort) Rejected() { p.l.Rejected() }
 
 func (p linePort) Refresh(ctx context.Context, x gateway.Exchange) {
-	if v, ok := any(p.v).(interface {
-		Refresh(context.Context, vault.Exchange)
-	}); ok {
-		v.Refresh(ctx, exchangeBy(x))
-	}
+	p.v.Refresh(ctx, exchangeBy(x))
 }
 
 // exchangeBy is the line's recorded send in the vault's words.

@@ -25,13 +25,13 @@ func (p linePort) Generation(ctx context.Context, name string) (uint64, error) {
 	return p.v.Generation(ctx, name)
 }
 
-// Bound asks the binding itself, with the connection that the target would make.
-func (p linePort) Bound(name string, t *actions.Target) error {
+// Bound asks the binding itself about all that the site file says of identity and
+// target: the kind and its constants, the place of an exchange, and the connection
+// that the target would make.
+func (p linePort) Bound(id *actions.IdentitySpec, t *actions.Target) error {
 	for _, info := range p.v.List() {
-		if info.Name == name {
-			return info.Binding.Fits(vault.Made{
-				Scheme: t.Scheme(), Host: t.Host(), Port: t.Port(), BasePath: t.BasePath(), CADigest: t.CADigest(), Pins: t.Pins(),
-			})
+		if info.Name == id.Name() {
+			return info.Binding.FitsSite(siteBinding(id, t))
 		}
 	}
 	return nil // not stored, or locked: another step says so

@@ -147,7 +147,9 @@ func (g *Gateway) exchangedAt(s TokenSend) (executor.Destination, error) {
 	}
 	if s.Step == StepChallenge {
 		for _, t := range set.Targets() {
-			if d := executor.DestinationOfTarget(t); t.Identity() == s.Identity && placeOf(d) == s.At {
+			d := executor.DestinationOfTarget(t)
+			d.BasePath = s.At.Path // which a target may narrow; nothing secret goes there
+			if t.Identity() == s.Identity && placeOf(d) == s.At {
 				return d, nil
 			}
 		}

@@ -60,7 +60,7 @@ func (g *Gateway) Explain(ctx context.Context, action string, input any) Explana
 	if x.stopped("identity", x.Identity, err) {
 		return x
 	}
-	if x.stopped("binding", "the secret is stored for this destination", g.vault.Bound(x.Identity, r.Target())) {
+	if x.stopped("binding", "the secret is stored for this destination", g.bound(v.set, r.Target())) {
 		return x
 	}
 	x.Lookups = v.contract.Lookups()

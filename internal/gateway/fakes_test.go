@@ -66,7 +66,7 @@ func (v *fakeVault) Generation(context.Context, string) (uint64, error) {
 	return v.generation, nil
 }
 
-func (v *fakeVault) Bound(string, *actions.Target) error { return nil }
+func (v *fakeVault) Bound(*actions.IdentitySpec, *actions.Target) error { return nil }
 func (v *fakeVault) Suspect(string)                      {}
 
 func (v *fakeVault) Refresh(context.Context, Exchange) {}

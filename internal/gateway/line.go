@@ -120,6 +120,16 @@ func (g *Gateway) generationFor(ctx context.Context, c claimed, set *actions.Set
 	return g.generation(ctx, set, name)
 }
 
+// bound says whether the target's identity is stored for it. One that is not in
+// the set has no generation either, which is asked first.
+func (g *Gateway) bound(set *actions.Set, t *actions.Target) error {
+	spec, ok := set.Identity(t.Identity())
+	if !ok {
+		return fault.Newf(fault.IdentityUnavailable, "identity %s is not in the site file", t.Identity())
+	}
+	return g.vault.Bound(spec, t)
+}
+
 // kindNone is the identity kind that an operator writes out where a target
 // takes no credential.
 const kindNone = "none"

@@ -54,7 +54,7 @@ func (g *Gateway) begin(ctx context.Context, c claimed) (looked, error) {
 	name := c.route.Target().Identity()
 	gen, err := g.generationFor(ctx, c, c.set, name)
 	if err == nil {
-		err = g.vault.Bound(name, c.route.Target())
+		err = g.bound(c.set, c.route.Target())
 	}
 	if err != nil {
 		return looked{}, err

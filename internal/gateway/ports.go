@@ -18,9 +18,10 @@ type Vault interface {
 	// Generation returns the current generation of a stored identity. It fails
 	// with VAULT_LOCKED or IDENTITY_UNAVAILABLE.
 	Generation(ctx context.Context, identity string) (uint64, error)
-	// Bound says whether the target is the destination that the identity's
-	// secret is stored for. It fails with TARGET_NOT_ALLOWED.
-	Bound(identity string, t *actions.Target) error
+	// Bound says whether all that the site file says of the identity and the
+	// target is what the identity's secret is stored for. It fails with
+	// TARGET_NOT_ALLOWED.
+	Bound(id *actions.IdentitySpec, t *actions.Target) error
 	// Lease takes the identity for one call. Close ends it.
 	Lease(ctx context.Context, identity string) (Lease, error)
 	// Suspect counts an answer that echoed the identity's secret.
