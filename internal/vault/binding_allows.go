@@ -134,6 +134,9 @@ func (b Binding) fitsParams(now Binding) error {
 
 // fitsSSH lets the site file name fewer host keys, not one more.
 func (b Binding) fitsSSH(now Binding) error {
+	if now.Scheme != b.Scheme {
+		return notAllowed("scheme", b.Scheme, now.Scheme)
+	}
 	if len(now.HostKeys) == 0 {
 		return notAllowed("host keys", fingerprints(b.HostKeys), "none")
 	}

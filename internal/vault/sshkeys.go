@@ -1,8 +1,10 @@
 package vault
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ed25519"
+	"encoding/pem"
 	"errors"
 	"strings"
 
@@ -33,6 +35,9 @@ func parseSSHKey(b []byte) (crypto.Signer, error) {
 	key, err := ssh.ParseRawPrivateKey(b)
 	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
 		return nil, errors.New("the private key is protected by a passphrase; take it off a copy with `ssh-keygen -p -N '' -f COPY`, the vault seals what it is given")
+	}
+	if block, rest := pem.Decode(b); block != nil && len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("it must be one private key and nothing else")
 	}
 	if err != nil {
 		return nil, errors.New("it is no private key of SSH; take the file that ssh-keygen made, not the one that ends with .pub")
