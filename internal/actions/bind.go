@@ -135,6 +135,11 @@ func (d *draft) bindTargets(st *site) {
 			}
 			continue // the operator does not let it go there; a call is refused
 		}
+		if t.ssh != nil {
+			d.tell(told, c.pos, "not-in-this-release", "let the action go to a target over HTTPS", "the target %q is reached over SSH; steps over SSH belong to the format, but this release does not take them yet", t.name)
+			continue
+		}
+		d.bindRepository(c, t, st.identities[t.identity], told)
 		reach[t.name] = true
 		if !told["target\x00"+t.name] {
 			told["target\x00"+t.name] = true
@@ -178,8 +183,14 @@ func (d *draft) bindTarget(c routeCase, t *Target, st *site, told map[string]boo
 	if id != nil && t.headers[id.headerName] != "" {
 		d.bad(c.pos, "header-refused", "", "the target %q sets the header of its own identity", t.name)
 	}
+	if id != nil && id.hole != nil {
+		d.bindKey(t, id)
+	}
 	for _, s := range d.c.allSteps() {
 		d.bindHeaders(s, t, id)
+		if id != nil && id.hole != nil && s.node != nil {
+			d.bindHole(s, t, id, told)
+		}
 		if s.path != nil {
 			d.bindPath(s, t, told)
 		}
@@ -234,6 +245,21 @@ func (d *draft) bindConstants(c routeCase, t *Target, told map[string]bool) {
 		if _, err := operatorPath(v, u.mode); err != nil {
 			d.tell(told, u.pos, "path", "", "target.%s cannot stand in a path: %v", u.path, err)
 		}
+	}
+}
+
+// bindRepository wants the one repository that a token is narrowed to.
+func (d *draft) bindRepository(c routeCase, t *Target, id *IdentitySpec, told map[string]bool) {
+	if id == nil || id.repositoriesFrom == "" {
+		return
+	}
+	v, ok := Route{target: t, with: c.with}.With(id.repositoriesFrom)
+	name, text := v.(string)
+	switch {
+	case !ok:
+		d.tell(told, c.pos, "value-path", "write it under `with` in the route or at the target", "there is no target.%s for the target %q, to whose one repository the identity %q is narrowed", id.repositoriesFrom, t.name, id.name)
+	case !text || !repository.MatchString(name) || name == "." || name == "..":
+		d.tell(told, c.pos, "value-type", "the repository's name alone, without its owner", "target.%s is no name of a repository, to which the identity %q is narrowed at the target %q", id.repositoriesFrom, id.name, t.name)
 	}
 }
 

@@ -38,8 +38,7 @@ func (p *plan) build(step *stepSpec, e env) (built, error) {
 	if b.header, err = p.headers(step, e); err != nil {
 		return b, err
 	}
-	b.body, err = p.body(step, e)
-	if err != nil {
+	if err := p.body(step, e, &b); err != nil {
 		return b, err
 	}
 	if step.bodyKind != bodyNone {
@@ -148,30 +147,41 @@ func (p *plan) headers(step *stepSpec, e env) (http.Header, error) {
 	return h, nil
 }
 
-func (p *plan) body(step *stepSpec, e env) ([]byte, error) {
+// body writes the step's body, with an empty place in it where the credential
+// goes there.
+func (p *plan) body(step *stepSpec, e env, b *built) error {
+	hole := p.route.target.hole()
 	if step.bodyKind == bodyNone {
-		return nil, nil
+		if hole != nil {
+			return errors.New("the credential goes into a body, and the step has none")
+		}
+		return nil
 	}
 	v, err := step.body.eval(e)
 	if errors.Is(err, errAbsent) {
 		v, err = map[string]any{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+		return fmt.Errorf("body: %w", err)
 	}
 	if keys := p.contract.idem.json; keys != nil && step.kind == StepRequest {
 		if e.call.IdempotencyKey == "" {
-			return nil, errors.New("no idempotency key")
+			return errors.New("no idempotency key")
 		}
 		if err := putMember(v, keys, e.call.IdempotencyKey); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	b, err := encodeBody(step.bodyKind, v)
-	if err == nil && len(b) > maxBody {
-		return nil, fmt.Errorf("the body has more than %d bytes", maxBody)
+	if hole != nil {
+		b.body, b.hole, err = hole.open(step.bodyKind, v)
+		b.holed = err == nil
+	} else {
+		b.body, err = encodeBody(step.bodyKind, v)
 	}
-	return b, err
+	if err == nil && len(b.body) > maxBody {
+		return fmt.Errorf("the body has more than %d bytes", maxBody)
+	}
+	return err
 }
 
 func encodeBody(k bodyKind, v any) ([]byte, error) {
@@ -229,21 +239,31 @@ func flatten(form url.Values, key string, v any) error {
 
 // putMember writes the idempotency key into the body that was just built.
 func putMember(v any, keys []string, value string) error {
+	m, err := parentOf(v, keys)
+	if err != nil {
+		return fmt.Errorf("the place of the idempotency key: %w", err)
+	}
+	m[keys[len(keys)-1]] = value
+	return nil
+}
+
+// parentOf follows the members of a body that was just built to the object that
+// holds the last one, and makes those that are missing on the way.
+func parentOf(v any, keys []string) (map[string]any, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return errors.New("the body is no object for the idempotency key")
+		return nil, errors.New("the body is no object")
 	}
 	for _, k := range keys[:len(keys)-1] {
 		next, ok := m[k].(map[string]any)
 		if !ok {
 			if _, taken := m[k]; taken {
-				return errors.New("the place of the idempotency key is taken")
+				return nil, errors.New("a member on the way is no object")
 			}
 			next = map[string]any{}
 			m[k] = next
 		}
 		m = next
 	}
-	m[keys[len(keys)-1]] = value
-	return nil
+	return m, nil
 }

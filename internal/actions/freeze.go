@@ -240,7 +240,7 @@ func (p *plan) send(s *stepSpec, e env) (Request, error) {
 	return Request{
 		step: s.name, target: p.route.target, method: s.method, path: b.path, query: b.query,
 		header: b.header, body: b.body, mime: b.mime, timeout: s.timeout,
-		change: change, reusable: !change || p.contract.Idempotent(),
+		change: change, reusable: !change || p.contract.Idempotent(), hole: b.hole, holed: b.holed,
 	}, nil
 }
 
@@ -250,4 +250,6 @@ type built struct {
 	header      http.Header
 	body        []byte
 	mime        string
+	hole        Hole
+	holed       bool
 }

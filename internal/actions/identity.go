@@ -1,6 +1,11 @@
 package actions
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"chatelaine/internal/actions/strictyaml"
+)
 
 // The kinds of identity. Those from KindOAuth2Client to KindRegistryToken are
 // exchanged for a token, which travels as bearer does; the last two belong to
@@ -31,7 +36,8 @@ type IdentitySpec struct {
 	place              *Place
 	params             map[string]string
 	check              string
-	hole               *holeSpec
+	checkPos           strictyaml.Pos
+	hole               *holeSpec // nil where nothing goes into a body
 	repositories       []string
 	repositoriesFrom   string // what stands behind "target."
 }
@@ -102,25 +108,28 @@ type Narrow struct {
 }
 
 // Narrow says how far a token can be narrowed for one call. Only a github_app
-// can be.
+// can be: to reading where the contract only reads, and to the repositories that
+// the identity names, or to the one that the call's target names.
 func (i *IdentitySpec) Narrow(c *Contract, r Route) Narrow {
-	return Narrow{}
+	if i.kind != KindGitHubApp {
+		return Narrow{}
+	}
+	n := Narrow{ReadOnly: c == nil || c.effect == Read, Repositories: slices.Clone(i.repositories)}
+	if i.repositoriesFrom != "" {
+		v, _ := r.With(i.repositoriesFrom)
+		name, _ := v.(string)
+		// The loader has seen that every route has it. Without it the one name is
+		// the empty one, which GitHub refuses; no list would mean all of them.
+		n.Repositories = []string{name}
+	}
+	return n
 }
 
-// holeSpec is where the kind body puts its secret.
-type holeSpec struct {
-	json []string // the members on the way; nil for a form
-	form string
+// authority is the digest of the private authority of the identity's place, ""
+// where it has none.
+func (i *IdentitySpec) authority() string {
+	if i.place == nil {
+		return ""
+	}
+	return i.place.caDigest
 }
-
-// Hole is where in a request's body the credential goes: at Offset of Body, as
-// the text of a JSON string that stands there empty, or as the empty value of a
-// form. Who sends it writes the secret in between, escaped as the body needs.
-type Hole struct {
-	Offset int
-	Form   bool
-}
-
-// Hole returns where the credential goes in the body; false where it does not
-// go there.
-func (r Request) Hole() (Hole, bool) { return r.hole, r.holed }

@@ -71,7 +71,7 @@ func LintAll(c *Contract, s *Set) []Finding {
 		l.root, _ = Source(c.dir)
 	}
 	for _, look := range []func(){
-		l.fixtures, l.sentence, l.shown, l.bound, l.expects, l.codes, l.listed, l.signed,
+		l.fixtures, l.sentence, l.shown, l.bound, l.expects, l.codes, l.listed, l.identities, l.signed,
 		l.suspectNames, l.suspectPlaces, l.namedMembers, l.freePaths, l.grammars, l.rows, l.pollBound, l.captures, l.echoes, l.constants, l.compareAndSet, l.pieces, l.words, l.envelope,
 	} {
 		look()
@@ -90,7 +90,7 @@ func (l *linter) setAside() {
 				l.found[i].SetAside, used = e.because, true
 			}
 		}
-		if !used && (l.s != nil || e.rule != "target-not-listed") {
+		if !used && (l.s != nil || e.rule != "target-not-listed" && e.rule != "identity-wide") {
 			l.say(ruleExceptionUnused, l.c.places.exceptions[e.rule], "take it away", "nothing breaks the rule %s any more", e.rule)
 		}
 	}

@@ -53,6 +53,11 @@ var contractRules = []Rule{
 		Reason: "Only the operator knows that a POST there changes nothing.",
 	},
 	{
+		ID: "identity-body", Page: "Site file", Severity: Error,
+		Title:  "A step that has no free place for an identity in the body",
+		Reason: "An identity of kind body is sent inside the body of every step. A step without one, or one that writes that member itself, would go out without it, or with somebody else's word for it.",
+	},
+	{
 		ID: "effect-ceiling", Page: "Top level", Severity: Error,
 		Title:  "A target that does not take the effect",
 		Reason: "The operator says the most that a target takes; a contract above it is not loaded.",

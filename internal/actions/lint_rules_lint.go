@@ -44,6 +44,11 @@ var lintRules = []Rule{
 		Reason: "A call that would go there is refused until the operator lists it; where no target lists the action, every call is.",
 	},
 	{
+		ID: "identity-wide", Page: "Site file", Severity: Warning,
+		Title:  "An identity that asks for all that it can get",
+		Reason: "A token without scopes, permissions or repositories may do what the service gives by default, today and tomorrow. Written out, it is what the operator has seen, and a wider one asks again.",
+	},
+	{
 		ID: "exception-unused", Page: "Top level", Severity: Warning,
 		Title:  "An exception that sets nothing aside",
 		Reason: "An exception that stands for nothing hides the next finding.",

@@ -44,8 +44,23 @@ var siteRules = []Rule{
 	},
 	{
 		ID: "identity", Page: "Site file", Severity: Error,
-		Title:  "An identity that cannot carry a credential",
-		Reason: "A credential stands in one header that nothing else uses.",
+		Title:  "An identity with a part that is none",
+		Reason: "A credential stands in one place that nothing else uses, and what a token is asked for with is written in one spelling, so that it can be compared with what was approved.",
+	},
+	{
+		ID: "identity-target", Page: "Site file", Severity: Error,
+		Title:  "An identity of a kind that its target cannot use",
+		Reason: "An SSH key shows itself to no web server, and a token to no SSH server; a client certificate needs a TLS handshake.",
+	},
+	{
+		ID: "identity-check", Page: "Site file", Severity: Error,
+		Title:  "A check that cannot prove the identity, or does more than that",
+		Reason: "A check is performed without a caller: it reads, needs no input, and goes only where the identity is used.",
+	},
+	{
+		ID: "ssh-target", Page: "Site file", Severity: Error,
+		Title:  "A host key or a command of an SSH target that is none",
+		Reason: "A host is known by its keys alone; one that cannot be read, or that is too weak, would let in somebody else.",
 	},
 	{
 		ID: "identity-unknown", Page: "Site file", Severity: Error,

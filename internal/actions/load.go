@@ -32,12 +32,12 @@ func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
 func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 	s := loadSite(sitePath)
 	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists, keys: s.keys}
-	problems := slices.Clone(s.f.Problems())
 	dirs, err := contractDirs(contractsDir)
 	if err != nil {
-		problems = append(problems, Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error(), Hint: "name the folder that holds the contract folders"})
+		problems := append(slices.Clone(s.f.Problems()), Problem{File: contractsDir, Rule: "file", Message: "cannot be read: " + pathless(err).Error(), Hint: "name the folder that holds the contract folders"})
 		return set, problems.Sort()
 	}
+	var problems Problems
 	for _, l := range readAll(dirs, s) {
 		if len(l.problems) > 0 {
 			problems = append(problems, l.problems...)
@@ -45,6 +45,8 @@ func loadParts(sitePath, contractsDir string) (*Set, Problems) {
 		}
 		set.contracts[l.contract.action] = l.contract
 	}
+	s.proofs(set.contracts, dirs)
+	problems = append(problems, s.f.Problems()...)
 	if len(problems) == 0 {
 		set.seal(s)
 	}

@@ -9,7 +9,7 @@ import "chatelaine/internal/actions/strictyaml"
 func TargetURLMistake(text string) string {
 	s := &site{f: strictyaml.Parse("url", nil, strictyaml.Limits{})}
 	before := s.f.Count() // the file itself is empty
-	s.address(&strictyaml.Node{Kind: strictyaml.String, Text: text}, &Target{})
+	s.address(&strictyaml.Node{Kind: strictyaml.String, Text: text}, &endpoint{}, endpointTarget)
 	if s.f.Count() == before {
 		return ""
 	}

@@ -2,18 +2,9 @@ package actions
 
 import (
 	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/pem"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-
-	"golang.org/x/net/http/httpguts"
 
 	"chatelaine/internal/actions/strictyaml"
 	"chatelaine/internal/validate"
@@ -98,89 +89,6 @@ func (s *site) bad(at strictyaml.Pos, rule, hint, format string, args ...any) {
 	s.f.Report(at, rule, hint, format, args...)
 }
 
-func (s *site) readIdentities(n *strictyaml.Node) {
-	if n == nil || !s.f.Is(n, strictyaml.Mapping, "identities") {
-		return
-	}
-	for _, m := range n.Members {
-		if !targetName.MatchString(m.Key) {
-			s.bad(m.KeyPos, "name", "small letters, digits, - _ and .", "%q is no name of an identity", m.Key)
-		}
-		if id := s.identity(m); id != nil {
-			s.identities[m.Key] = id
-		}
-	}
-}
-
-var (
-	identityKinds = []string{KindBearer, KindHeader, KindBasic, KindNone}
-	laterKinds    = []string{
-		KindClientCertificate, KindOAuth2Client, KindOAuth2Refresh, KindGitHubApp, KindJWTBearer, KindRegistryToken,
-		KindBody, KindSSHKey, KindSSHCertificate,
-	}
-	kindKeys = map[string][]string{
-		KindBearer: {"kind", "ask"}, KindHeader: {"kind", "ask", "name", "prefix"},
-		KindBasic: {"kind", "ask", "username"}, KindNone: {"kind", "ask"},
-	}
-)
-
-func (s *site) identity(m strictyaml.Member) *IdentitySpec {
-	n := m.Value
-	if !s.f.Is(n, strictyaml.Mapping, "an identity") {
-		return nil
-	}
-	k := s.f.Require(n, "an identity", "kind")
-	word, ok := s.f.Text(k, "kind")
-	switch {
-	case !ok:
-		return nil
-	case slices.Contains(laterKinds, word):
-		s.bad(k.Pos, "not-in-this-release", "", "identities of kind %s belong to the format, but this release does not take them yet", word)
-		return nil
-	}
-	if word, ok = s.f.Word(k, "kind", identityKinds...); !ok {
-		return nil
-	}
-	s.f.Map(n, "an identity of kind "+word, kindKeys[word]...)
-	id := &IdentitySpec{name: m.Key, kind: word, ask: s.ask(n.Get("ask"))}
-	switch word {
-	case KindBearer:
-		id.headerName, id.prefix = "Authorization", "Bearer "
-	case KindBasic:
-		id.headerName = "Authorization"
-		id.username = s.username(n)
-	case KindHeader:
-		s.headerIdentity(n, id)
-	}
-	return id
-}
-
-func (s *site) username(n *strictyaml.Node) string {
-	u := s.f.Require(n, "an identity of kind basic", "username")
-	name, ok := s.f.Text(u, "username")
-	if ok && (name == "" || strings.Contains(name, ":") || !oneLine(name)) {
-		s.bad(u.Pos, "identity", "", "a user name is not empty and has no colon and no control character")
-	}
-	return name
-}
-
-func (s *site) headerIdentity(n *strictyaml.Node, id *IdentitySpec) {
-	h := s.f.Require(n, "an identity of kind header", "name")
-	if name, ok := s.f.Text(h, "name"); ok {
-		id.headerName = http.CanonicalHeaderKey(name)
-		if !httpguts.ValidHeaderFieldName(name) || id.headerName != "Authorization" && (refusedHeader(name) || slices.Contains(headerAllowList, id.headerName)) {
-			s.bad(h.Pos, "identity", "such as X-Api-Key", "the header %q cannot carry a credential", name)
-		}
-	}
-	if p := n.Get("prefix"); p != nil {
-		text, ok := s.f.Text(p, "prefix")
-		if ok && text != "" && !validHeaderText(strings.TrimSuffix(text, " ")) {
-			s.bad(p.Pos, "identity", "", "the prefix holds a character that headers cannot have")
-		}
-		id.prefix = text
-	}
-}
-
 func (s *site) ask(n *strictyaml.Node) Ask {
 	if n == nil {
 		return 0
@@ -250,17 +158,30 @@ func (s *site) unknownTarget(f *strictyaml.File, at strictyaml.Pos, name string)
 func (s *site) seal(root *strictyaml.Node) {
 	cas := map[string]any{}
 	for name, t := range s.targets {
-		if id := s.identities[t.identity]; id != nil {
-			t.identityAsk = id.ask
-		}
 		doc := map[string]any{"target": root.Get("targets").Get(name).Value(), "ca": t.caDigest}
+		if id := s.identities[t.identity]; id != nil {
+			t.identityAsk, t.spec = id.ask, id
+			if ca := id.authority(); ca != "" {
+				doc["identity_ca"] = ca
+			}
+		}
 		if id := root.Get("identities").Get(t.identity); id != nil {
 			doc["identity"] = id.Value()
 		}
 		t.digest = digest("target", doc)
 		cas[name] = t.caDigest
 	}
-	s.digest = digest("site", map[string]any{"site": root.Value(), "ca": cas, "keys": s.keyDigests()})
+	doc := map[string]any{"site": root.Value(), "ca": cas, "keys": s.keyDigests()}
+	places := map[string]any{}
+	for name, id := range s.identities {
+		if ca := id.authority(); ca != "" {
+			places[name] = ca
+		}
+	}
+	if len(places) > 0 { // a file without any keeps the digest it had before there were places
+		doc["identity_ca"] = places
+	}
+	s.digest = digest("site", doc)
 }
 
 // digest is SHA-256 over a label and the canonical form of a value.
@@ -269,61 +190,4 @@ func digest(label string, v any) [32]byte {
 	h.Write([]byte("chatelaine/v1 " + label + "\x00"))
 	h.Write(validate.Canonical(v))
 	return [32]byte(h.Sum(nil))
-}
-
-// readCA reads a certificate authority's file beside the site file.
-func (s *site) readCA(n *strictyaml.Node, t *Target) {
-	name, ok := s.f.Text(n, "ca")
-	if !ok {
-		return
-	}
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.dir, path)
-	}
-	b, err := readBounded(path, maxCAFile)
-	switch {
-	case err != nil:
-		s.bad(n.Pos, "ca", "", "the file %q cannot be read: %v", name, pathless(err))
-		return
-	case len(b) > maxCAFile:
-		s.bad(n.Pos, "ca", "", "the file %q has more than %d bytes", name, maxCAFile)
-		return
-	}
-	if !certificates(b) {
-		s.bad(n.Pos, "ca", "it holds PEM blocks of the type CERTIFICATE", "the file %q holds no certificate that can be read", name)
-		return
-	}
-	sum := sha256.Sum256(b)
-	t.caFile, t.caPEM, t.caDigest = path, b, "sha256:"+hex.EncodeToString(sum[:])
-}
-
-func certificates(b []byte) bool {
-	found := false
-	for {
-		block, rest := pem.Decode(b)
-		if block == nil {
-			return found
-		}
-		if block.Type != "CERTIFICATE" {
-			return false
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return false
-		}
-		found, b = true, rest
-	}
-}
-
-func (s *site) pins(n *strictyaml.Node, t *Target) {
-	t.pins = s.f.Texts(n, "pin")
-	for i, p := range t.pins {
-		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p, "sha256/"))
-		if !strings.HasPrefix(p, "sha256/") || err != nil || len(raw) != sha256.Size {
-			s.bad(n.Items[min(i, len(n.Items)-1)].Pos, "pin", "sha256/ and the base64 of the digest of the public key (SPKI)", "%q is no pin", p)
-		}
-	}
-	if n.Kind == strictyaml.Sequence && len(t.pins) < 2 {
-		s.bad(n.Pos, "pin", "add the pin of a spare key, so that a change of key does not lock you out", "pin needs at least two")
-	}
 }

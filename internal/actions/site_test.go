@@ -130,12 +130,25 @@ func TestLargeList(t *testing.T) {
 func FuzzSite(f *testing.F) {
 	f.Add([]byte(goodSite))
 	f.Add([]byte(pathSite))
+	for _, text := range driftDocs(f, "targets") {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := parseSite(strictyaml.Parse("x", b, strictyaml.Limits{}), t.TempDir())
+		s := parseSite(strictyaml.Parse("x", b, strictyaml.Limits{}), filepath.Join("testdata", "schema")) // whose key file a seed names
 		if len(s.f.Problems()) > 0 {
 			return
 		}
+		for name, id := range s.identities {
+			wholeIdentity(t, name, id)
+		}
 		for name, tg := range s.targets {
+			if p, ok := tg.SSH(); ok {
+				kind := s.identities[tg.identity].kind
+				if tg.host == "" || tg.port < 1 || p.user == "" || len(p.hostKeys) == 0 || p.shell == "" || kind != KindSSHKey && kind != KindSSHCertificate {
+					t.Fatalf("the target %q over SSH is not whole", name)
+				}
+				continue
+			}
 			switch {
 			case tg.scheme != "https" && tg.scheme != "http", tg.host == "", tg.port < 1, len(tg.effects) == 0, s.identities[tg.identity] == nil:
 				t.Fatalf("the target %q is not whole", name)
@@ -153,4 +166,27 @@ func FuzzSite(f *testing.F) {
 			}
 		}
 	})
+}
+
+// wholeIdentity holds an identity that was taken to what the vault takes.
+func wholeIdentity(t *testing.T, name string, id *IdentitySpec) {
+	t.Helper()
+	for key, value := range id.params {
+		if value == "" || len(value) > maxParam || !oneLine(value) {
+			t.Fatalf("the identity %q has the %s %q", name, key, value)
+		}
+	}
+	if id.Exchanges() != (id.place != nil) && id.kind != KindSSHCertificate {
+		t.Fatalf("the identity %q of kind %s has the place %v", name, id.kind, id.place)
+	}
+	if (id.hole != nil) != (id.kind == KindBody) || id.hole != nil && (id.hole.json != nil) == (id.hole.form != "") {
+		t.Fatalf("the identity %q has the place %+v in a body", name, id.hole)
+	}
+	p := id.place
+	if p == nil {
+		return
+	}
+	if p.scheme != "https" && (p.scheme != "http" || !p.loopback) || p.host == "" || p.port < 1 || len(p.pins) == 1 || hasDotSegment(p.basePath) || id.kind != KindGitHubApp && p.basePath == "" {
+		t.Fatalf("the identity %q goes to %+v", name, p.endpoint)
+	}
 }

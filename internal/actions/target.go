@@ -64,3 +64,12 @@ func (t *Target) Digest() [32]byte { return t.digest }
 // Const returns one of the operator's constants for this target; path is what
 // stands behind "target.", members are divided by dots.
 func (t *Target) Const(path string) (any, bool) { return walkPath(t.with, path) }
+
+// hole is where the target's identity goes in a body, nil where it goes
+// elsewhere.
+func (t *Target) hole() *holeSpec {
+	if t.spec == nil {
+		return nil
+	}
+	return t.spec.hole
+}
