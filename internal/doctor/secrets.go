@@ -80,7 +80,11 @@ func (e *exam) rollback() Finding {
 	switch {
 	case strings.HasPrefix(t.Rollback, "not detectable"):
 		out.Verdict, out.Detail, out.WayOut = NotSolved, t.Rollback, way
-		return out.Still("put an older vault back, if it can write the state folder")
+		if e.mode == ModeIsolated {
+			out.Verdict, out.Detail = Partial, t.Rollback+"; only the daemon's user and root can write where the vault lies"
+			return out
+		}
+		return out.Still("put an older vault back without a trace")
 	case t.GenerationFile == "":
 		out.Verdict, out.WayOut = Partial, way
 		out.Detail = t.Rollback + ": who can put the vault back can often put the keychain back too"

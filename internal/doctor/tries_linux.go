@@ -130,27 +130,34 @@ func copyDescriptor(pid int) error {
 	return unix.Close(fd)
 }
 
-// detachLimit bounds the wait for the end of a thread, which takes microseconds.
+// detachLimit bounds the wait for a thread to stop so that it can be let go,
+// which takes microseconds. After it the end of this program lets it go.
 const detachLimit = time.Second
 
-// attach becomes the daemon's tracer without stopping it (PTRACE_SEIZE), from a
-// thread that ends at once: the end of the tracer lets the process go, and it
-// never noticed.
+// attach becomes the tracer of the daemon's first thread and lets it go at once:
+// the thread stands still for microseconds. Should this program die in between,
+// the kernel lets it go (PTRACE_SEIZE without PTRACE_O_EXITKILL, ptrace(2)).
 func attach(pid int) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this function
-		done <- unix.PtraceSeize(pid)
-	}()
-	err := <-done
-	if err != nil {
+	runtime.LockOSThread() // the tracer is a thread, not a process
+	defer runtime.UnlockOSThread()
+	if err := unix.PtraceSeize(pid); err != nil {
 		return err
 	}
-	for end := time.Now().Add(detachLimit); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if tracerOf(pid) == "0" {
+	if err := unix.PtraceInterrupt(pid); err != nil {
+		return nil
+	}
+	for end := time.Now().Add(detachLimit); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(pid, &status, unix.WALL|unix.WNOHANG, nil)
+		if err == nil && got == pid && status.Stopped() && status.StopSignal() != unix.SIGTRAP {
+			_ = unix.PtraceCont(pid, int(status.StopSignal())) // a signal that came in between is its own
+			continue
+		}
+		if err != nil || got == pid {
 			break
 		}
 	}
+	_ = unix.PtraceDetach(pid) // refused only where the thread is gone
 	return nil
 }
 
