@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-
 // TestKernel: what the kernel shows of a process and of itself, and the verdict.
 func TestKernel(t *testing.T) {
 	for _, c := range []struct {
