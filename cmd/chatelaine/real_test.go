@@ -52,7 +52,7 @@ func cmdRealDaemon(ts *testscript.TestScript, _ bool, _ []string) {
 		cmd.Env = scriptEnv(ts)
 		return cmd
 	}
-	initCmd := daemon("init", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", ts.MkAbs("recovery"))
+	initCmd := daemon("init", "--passes", "3", "--vault-passphrase-fd", "3", "--operator-passphrase-fd", "4", "--recovery-out", ts.MkAbs("recovery"))
 	for _, name := range []string{"vaultpass", "pass"} {
 		f, err := os.Open(ts.MkAbs(name))
 		ts.Check(err)

@@ -23,6 +23,7 @@ const upstreamMarker = "marker-6b1e-of-the-vendor"
 // without a byte of the answer; the operator sees it counted; the record holds
 // why, under which contract, and where the bytes are.
 func TestDriftingVendor(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(upstream.Request) upstream.Answer {
 		return upstream.JSON(200, `{"`+upstreamMarker+`":"`+upstreamMarker+`"}`)
 	})
@@ -135,6 +136,7 @@ func waitFor(t *testing.T, path string) []byte {
 // An answer that echoed the credential has no digest of its bytes anywhere: it
 // would let a guess of the credential be checked.
 func TestEchoHasNoDigest(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(upstream.Request) upstream.Answer { return upstream.JSON(200, `{"echo":"`+planted+`"}`) })
 	h.open()
 	h.put("jobs-reader")

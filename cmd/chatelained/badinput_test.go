@@ -99,6 +99,7 @@ func files(t *testing.T, dir string) string {
 }
 
 func TestCommandLineMistakes(t *testing.T) {
+	t.Parallel()
 	h := bare(t)
 	for _, c := range []struct {
 		args []string
@@ -123,6 +124,7 @@ func TestCommandLineMistakes(t *testing.T) {
 }
 
 func TestConfigMistakes(t *testing.T) {
+	t.Parallel()
 	h := bare(t)
 	for _, c := range []struct{ name, text, at, says string }{
 		{"unknown key", "listen: {}\nlissen: {}\n", "2:1", "lissen"},
@@ -195,6 +197,7 @@ var initArgs = []string{"init", "--passes", "3", "--vault-passphrase-fd", "3", "
 
 // A refused init has written nothing at all.
 func TestInitRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		args []string
@@ -216,6 +219,7 @@ func TestInitRefusals(t *testing.T) {
 		{"recovery folder is not there", append([]string{"--recovery-out", "/no/such/folder/key"}, initArgs...), []string{vaultPass, operatorPass}, "/no/such/folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			h := bare(t)
 			args := c.args
 			if args[0] == "--recovery-out" {
@@ -281,9 +285,12 @@ func stranger(t *testing.T, cmd *exec.Cmd) bool {
 // An init that was killed leaves a state that is whole or that nothing accepts.
 // It is killed as soon as each of its files appears.
 func TestInitKilled(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"c", "s/vault", "s/audit", "s/recipients", "s/audit-key.age", "s/instance"} {
 		t.Run(at, func(t *testing.T) {
+			t.Parallel()
 			h := bare(t)
+			h.plain = true
 			cmd := h.command(append(append([]string{}, initArgs...), "--recovery-out", filepath.Join(h.dir, "key")), vaultPass, operatorPass)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -314,6 +321,7 @@ func TestInitKilled(t *testing.T) {
 // TestBadState walks one good state through everything that can be wrong with
 // it; each refusal leaves it as it was, and at the end it still serves.
 func TestBadState(t *testing.T) {
+	t.Parallel()
 	ca := testkit.CA(t)
 	h := newHome(t, testkit.HTTPS(t, ca, testkit.Always(upstream.JSON(404, `{}`))), testkit.CAFile(t, ca))
 	state := func(name string) string { return filepath.Join(h.places.State, name) }

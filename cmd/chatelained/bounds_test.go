@@ -34,6 +34,7 @@ func (h *home) recovery() auditlog.Identity {
 // An upstream that is down for a while, with retries, must not use up the room
 // of the record: every attempt ends its own intent.
 func TestRetriesEndTheirIntents(t *testing.T) {
+	t.Parallel()
 	down := upstream.JSON(503, `{}`)
 	up := &switchable{}
 	up.set(func(upstream.Request) upstream.Answer { return down })
@@ -79,6 +80,7 @@ const retryAfter = 2 * time.Second
 // A retry waits; what happened meanwhile counts: a revoked session sends nothing
 // more.
 func TestRevokedWhileARetryWaits(t *testing.T) {
+	t.Parallel()
 	asked := make(chan time.Time, 100)
 	h := rig(t, func(upstream.Request) upstream.Answer {
 		asked <- time.Now()
@@ -131,6 +133,7 @@ func (h *home) revokeAll() {
 // What a caller hears is final is in the record, also when the daemon dies at
 // that very moment.
 func TestCancelledIsRecorded(t *testing.T) {
+	t.Parallel()
 	h := rig(t, goodDeploy)
 	h.open()
 	h.put("deploy-prod-bot")
@@ -155,6 +158,7 @@ func TestCancelledIsRecorded(t *testing.T) {
 // A client that announces a body and never sends it holds no connection for
 // long, and cannot lock an operator out.
 func TestUnsentBodiesAreCut(t *testing.T) {
+	t.Parallel()
 	h := rig(t, goodDeploy)
 	h.open()
 	var cut sync.WaitGroup
@@ -186,6 +190,7 @@ func TestUnsentBodiesAreCut(t *testing.T) {
 // Asking for sessions and dropping them in a loop fills neither the record nor
 // the operator's list.
 func TestSessionFloodIsBounded(t *testing.T) {
+	t.Parallel()
 	h := rig(t, goodDeploy)
 	h.open()
 	op := h.operator()

@@ -15,6 +15,7 @@ import (
 // A hostile environment changes nothing: not where calls go, not whom they
 // trust, not what the program loads.
 func TestHostileEnvironment(t *testing.T) {
+	t.Parallel()
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +80,7 @@ func TestHostileEnvironment(t *testing.T) {
 // The notify program gets the sentence on its standard input and nothing of the
 // agent's in its arguments; one that hangs, fails or is not there hurts nothing.
 func TestNotify(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer { return release("production", versionOf(r)) })
 	told := filepath.Join(h.dir, "told")
 	script := filepath.Join(h.dir, "notify.sh")

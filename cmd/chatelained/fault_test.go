@@ -73,6 +73,7 @@ func (h *home) again(name string) *client.Agent {
 // A crash between send and answer: the same id is not sent again, whatever the
 // agent does, until a person says what happened.
 func TestKillBetweenSendAndAnswer(t *testing.T) {
+	t.Parallel()
 	up := &switchable{}
 	up.set(testkit.Always(upstream.Answer{Hang: upstream.BeforeAnswer}))
 	h := rig(t, up.script)
@@ -125,6 +126,7 @@ func TestKillBetweenSendAndAnswer(t *testing.T) {
 // A crash while a person is asked: nothing was sent, the card is gone, the same
 // id starts again.
 func TestKillWhileWaiting(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer { return release("production", versionOf(r)) })
 	h.open()
 	h.put("deploy-prod-bot")
@@ -151,6 +153,7 @@ func TestKillWhileWaiting(t *testing.T) {
 
 // An old session's token is of no use after a restart.
 func TestRestartRevokesSessions(t *testing.T) {
+	t.Parallel()
 	h := rig(t, goodDeploy)
 	h.open()
 	h.put("deploy-test-bot")
@@ -183,6 +186,7 @@ const killsEnv = "CHATELAINE_TEST_KILLS"
 // Kill at every moment of a call: at most one request leaves for one id, ever.
 // The moments are swept from before the claim to after the answer.
 func TestKillSweep(t *testing.T) {
+	t.Parallel()
 	kills := 12
 	if s := os.Getenv(killsEnv); s != "" {
 		n, err := strconv.Atoi(s)
@@ -196,6 +200,7 @@ func TestKillSweep(t *testing.T) {
 		a.Delay = 4 * time.Millisecond
 		return a
 	})
+	h.plain = true
 	h.open()
 	h.put("deploy-test-bot")
 	a := h.agent("build-worker")
@@ -235,6 +240,7 @@ func TestKillSweep(t *testing.T) {
 
 // SIGTERM lets a sent call end and be answered.
 func TestStopDrains(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer {
 		a := release("test", versionOf(r))
 		a.Delay = time.Second
@@ -256,6 +262,7 @@ func TestStopDrains(t *testing.T) {
 // A disk that others fill: nothing is sent that cannot be recorded, nothing
 // that was sent goes unrecorded, and it works again when there is room.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	h := rig(t, goodDeploy)
 	small := filepath.Join(h.dir, "small")
 	if err := os.Mkdir(small, 0o700); err != nil {
@@ -266,11 +273,11 @@ func TestFullDisk(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() { h.kill(); _ = syscall.Unmount(small, 2) })
-	h.places.State = filepath.Join(small, "s")
-	if err := os.Remove(filepath.Join(h.dir, "recovery.key")); err != nil {
+	state := filepath.Join(small, "s")
+	if err := copyTree(h.places.State, state); err != nil {
 		t.Fatal(err)
 	}
-	h.mustInit()
+	h.places.State = state
 	h.open()
 	h.put("deploy-test-bot")
 	a := h.agent("build-worker")
@@ -346,6 +353,7 @@ func fill(t *testing.T, path string) {
 // What an id has ended with is given again, whatever became of its identity:
 // an agent must not hear that nothing happened of a call that did.
 func TestReplayOutlivesTheIdentity(t *testing.T) {
+	t.Parallel()
 	h := rig(t, goodDeploy)
 	h.open()
 	h.put("deploy-test-bot")

@@ -34,6 +34,7 @@ var firstShows = map[string][]string{
 // TestFirstContract types docs/first-contract.md into a shell at a terminal, as
 // TestReadme does with the README: every command of the page runs.
 func TestFirstContract(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/first-contract.md")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json/jsontext"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -33,36 +34,65 @@ const (
 	planted = "tok-9f3a71c2e85d4b60a1f7-planted"
 )
 
-// binary is chatelained, built once.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "chatelained-test-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "chatelained")
-	// As it is shipped: without cgo. A race test drives a race build, whose
-	// unlock takes no longer (argon2id is assembly on the machines we test on).
+// The program is built once as it serves in the tests, and once without the race
+// detector. Under -race the serving one is a race build: a race that it reports
+// fails a test. What ends by itself (init, recover, a refusal to start) and homes
+// whose daemon is killed over and over take the plain one: the detector makes the
+// derivation of keys several times as costly, and has little to look at there.
+var (
+	servingBinary = sync.OnceValues(func() (string, error) { return build("chatelained-serving", raceEnabled) })
+	plainBinary   = sync.OnceValues(func() (string, error) {
+		if !raceEnabled {
+			return servingBinary()
+		}
+		return build("chatelained", false)
+	})
+)
+
+// buildDir holds what the tests build. TestMain makes and removes it.
+var buildDir string
+
+func build(name string, race bool) (string, error) {
+	path := filepath.Join(buildDir, name)
 	// Without the stamp of the checkout: git refuses to read one that belongs to
 	// another user, as in a container, and the build would fail.
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if raceEnabled {
-		cmd.Args = []string{"go", "build", "-buildvcs=false", "-race", "-o", path, "."}
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path)
+	if race {
+		cmd.Args = append(cmd.Args, "-race")
 	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if !raceEnabled {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	}
+	cmd.Args = append(cmd.Args, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
+
+// homesAtOnce is how many tests run beside each other where the command line does
+// not say: most of a test is waiting, for a proof a second, a daemon or a limit.
+const homesAtOnce = "6"
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", homesAtOnce)
 	}
-	os.Exit(code)
+	os.Exit(runIn(m))
+}
+
+func runIn(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "chatelained-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	buildDir = dir
+	return m.Run()
 }
 
 // home is one throw-away installation.
@@ -76,6 +106,7 @@ type home struct {
 	end    error         // how it ended; read after that
 	up     *upstream.Server
 	env    []string // added to the daemon's environment
+	plain  bool     // the daemon is the plain one, under -race too
 }
 
 // logFile collects what daemons of one home wrote. It is a file and no pipe, so
@@ -149,11 +180,11 @@ func newHome(t testing.TB, up *upstream.Server, caFile string) *home {
 // initialised is one state as init leaves it. Making it takes seconds of key
 // derivation, so homes begin with a copy of it.
 var initialised = sync.OnceValues(func() (string, error) {
-	path, err := binary()
+	path, err := plainBinary()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(filepath.Dir(path), "initialised")
+	dir := filepath.Join(buildDir, "initialised")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -268,11 +299,16 @@ func (h *home) write(name, text string) {
 	}
 }
 
-// command runs the program with this home's folders. Extra descriptors hold the
-// texts given, from 3 on.
+// command runs the plain program with this home's folders. Extra descriptors
+// hold the texts given, from 3 on.
 func (h *home) command(args []string, fds ...string) *exec.Cmd {
 	h.t.Helper()
-	path, err := binary()
+	return h.commandOf(plainBinary, args, fds...)
+}
+
+func (h *home) commandOf(program func() (string, error), args []string, fds ...string) *exec.Cmd {
+	h.t.Helper()
+	path, err := program()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -305,7 +341,11 @@ func (h *home) mustInit() {
 // start runs the daemon and waits until it answers.
 func (h *home) start() {
 	h.t.Helper()
-	cmd := h.command([]string{"serve"})
+	program := servingBinary
+	if h.plain {
+		program = plainBinary
+	}
+	cmd := h.commandOf(program, []string{"serve"})
 	h.log.into(cmd)
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
@@ -390,7 +430,7 @@ func (h *home) proof(op *client.Operator, operation, subject string, of ...clien
 	if err != nil {
 		h.t.Fatalf("challenge %s: %v", operation, err)
 	}
-	p, err := ch.Prove([]byte(operatorPass))
+	p, err := prove(ch)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -457,7 +497,7 @@ func (h *home) approve() client.Card {
 		if err != nil {
 			return err
 		}
-		p, err := ch.Prove([]byte(operatorPass))
+		p, err := prove(ch)
 		if err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func startKeychain(t *testing.T, dir string) (address string, keyring *exec.Cmd)
 // TestKeychain keeps the secrets in a real keychain: they survive a restart,
 // the keychain holds ciphertext, and without it calls end at once and clearly.
 func TestKeychain(t *testing.T) {
+	t.Parallel()
 	ca := testkit.CA(t)
 	h := bare(t)
 	h.up = testkit.HTTPS(t, ca, goodDeploy)

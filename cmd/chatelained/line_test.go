@@ -38,6 +38,7 @@ func deployVersion(v string) string {
 // TestLine walks the line on one daemon: what is refused before it is sent,
 // what leaves, what comes back, and what is never sent twice.
 func TestLine(t *testing.T) {
+	t.Parallel()
 	up := &switchable{}
 	up.set(testkit.Always(release("test", "1.0.0")))
 	h := rig(t, up.script)

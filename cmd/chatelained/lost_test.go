@@ -92,6 +92,7 @@ func (h *home) outcomes() map[string]bool {
 // that refuses it. Whatever the two kept: an id answers with data only if the
 // record holds that outcome, and what it does not hold is never sent again.
 func TestKillAfterAnswerNotRecorded(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if s := os.Getenv(killsEnv); s != "" {
 		n, err := strconv.Atoi(s)
@@ -103,6 +104,7 @@ func TestKillAfterAnswerNotRecorded(t *testing.T) {
 	shots := make(chan shot, 1)
 	up := &switchable{}
 	h := rig(t, up.script)
+	h.plain = true
 	up.set(func(upstream.Request) upstream.Answer {
 		s, ok := <-shots, true
 		if s.latch {

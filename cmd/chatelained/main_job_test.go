@@ -10,6 +10,7 @@ import (
 
 // The main job: an agent deploys a release without ever holding a credential.
 func TestMainJob(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer {
 		if strings.Contains(string(r.Body), `"2.14.4"`) {
 			return release("test", "2.14.4")

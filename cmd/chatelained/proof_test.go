@@ -16,7 +16,7 @@ func (h *home) prove(op *client.Operator, operation, subject string, of client.P
 	if err != nil {
 		h.t.Fatalf("challenge %s: %v", operation, err)
 	}
-	p, err := ch.Prove([]byte(operatorPass))
+	p, err := prove(ch)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -44,6 +44,7 @@ func covers(t *testing.T, ch client.Challenge, wants ...string) {
 // TestProofIsOverTheRequest: a true proof, over something else than what would be
 // done, widens nothing.
 func TestProofIsOverTheRequest(t *testing.T) {
+	t.Parallel()
 	up := &switchable{}
 	up.set(goodDeploy)
 	h := rig(t, up.script)

@@ -43,6 +43,7 @@ var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 // scratch home, and nothing of its own but what the text tells a person to put
 // in: passphrases, addresses, and the ids and the token that were printed.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +104,10 @@ type shell struct {
 	session string          // the id that was printed last
 }
 
+// terminals lets one shell run at a time: the daemon of the texts listens on the
+// port that it takes by default.
+var terminals sync.Mutex
+
 const shellPrompt = "READY> "
 
 // releaseService is the README's remote system.
@@ -115,12 +120,14 @@ func releaseService(r upstream.Request) upstream.Answer {
 
 func newShell(t *testing.T, service func(upstream.Request) upstream.Answer) *shell {
 	t.Helper()
+	terminals.Lock()
+	t.Cleanup(terminals.Unlock)
 	home, err := os.MkdirTemp("/tmp", "chr")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	daemon, err := binary()
+	daemon, err := servingBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (h *home) reload(op *client.Operator) error {
 		if err != nil {
 			return err // also of files that do not load
 		}
-		p, err := ch.Prove([]byte(operatorPass))
+		p, err := prove(ch)
 		if err != nil {
 			return err
 		}
@@ -46,6 +46,7 @@ const deployContract = "c/contracts/deploy_release/contract.yaml"
 
 // TestReload: whole sets or nothing, and nobody is widened without a proof.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	up := &switchable{}
 	up.set(goodDeploy)
 	h := rig(t, up.script)
@@ -202,6 +203,7 @@ func TestReload(t *testing.T) {
 // TestExplainAgrees asks explain first and then really calls: both must name
 // the same code, for everything that stops a call before it is sent.
 func TestExplainAgrees(t *testing.T) {
+	t.Parallel()
 	up := &switchable{}
 	up.set(goodDeploy)
 	h := rig(t, up.script)

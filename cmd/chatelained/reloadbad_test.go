@@ -79,6 +79,7 @@ func (h *home) mend(op *client.Operator, good string) {
 // to who asked, in status, in the log and in a metric. Once the files are good
 // again, so is status.
 func TestNoFileTakesTheDaemonDown(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	r.set(func() { r.run = upstream.JSON(200, `{"state":"done","run":"r1"}`) })
 	h, a := jobHome(t, r, "session")

@@ -11,6 +11,7 @@ import (
 // one that init made before the settings named them. What lies in it stays as
 // narrow as it was.
 func TestRuntimeFolderLetsOtherUsersThrough(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(upstream.Request) upstream.Answer { return upstream.JSON(200, "{}") })
 	mode := func(path string) os.FileMode {
 		st, err := os.Stat(path)

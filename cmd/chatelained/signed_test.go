@@ -85,6 +85,7 @@ func evidenceHome(t *testing.T, script upstream.Script) (*home, ed25519.PrivateK
 // Signed evidence through the whole daemon: the agent reads what was vouched
 // for, a forgery is INVALID_RESPONSE, and the operator reads which rule it broke.
 func TestSignedEvidenceThroughTheDaemon(t *testing.T) {
+	t.Parallel()
 	var answer atomic.Value
 	answer.Store(upstream.JSON(200, "{}"))
 	h, key := evidenceHome(t, func(upstream.Request) upstream.Answer { return answer.Load().(upstream.Answer) })
@@ -136,6 +137,7 @@ func TestSignedEvidenceThroughTheDaemon(t *testing.T) {
 // An accepted change whose answer lacks the object: NOT_FOUND warns, is final,
 // and the same id sends nothing more.
 func TestAMissingObjectAfterAChangeThroughTheDaemon(t *testing.T) {
+	t.Parallel()
 	var sent atomic.Int64
 	h, _ := evidenceHome(t, func(upstream.Request) upstream.Answer {
 		sent.Add(1)

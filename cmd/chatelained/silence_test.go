@@ -107,6 +107,7 @@ const silenceInput = `{"alert":"DiskAlmostFull","service":"orders-db","duration_
 // A real product that no one here wrote, through the whole daemon: the agent
 // names an alert, the daemon makes the silence, and the product shows it.
 func TestSilenceAtARealProduct(t *testing.T) {
+	t.Parallel()
 	ca := testkit.CA(t)
 	p := startProduct(t, ca)
 	h := newHome(t, testkit.HTTPS(t, ca, testkit.Always(run())), testkit.CAFile(t, ca))

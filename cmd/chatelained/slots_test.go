@@ -56,6 +56,7 @@ func (h *home) opensWith(pass string) bool {
 // TestRecover: init prints one recovery code, which opens a vault whose passphrase is
 // forgotten, once: recover prints another.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	h := uninitialised(t)
 	out := finish(t, h.command(append(append([]string{}, initArgs...), "--recovery-out", filepath.Join(h.dir, "key")), vaultPass, operatorPass))
 	out.want(t, 0)
@@ -137,8 +138,8 @@ func (h *home) waitsFor(pass string) (open bool) {
 }
 
 func TestRewrap(t *testing.T) {
-	h := uninitialised(t)
-	h.mustInit()
+	t.Parallel()
+	h := rig(t, goodDeploy)
 	args := []string{"rewrap", "--passphrase-fd", "3", "--new-passphrase-fd", "4"}
 	before := h.readVault()
 	h.run(args, newPass, newPass).want(t, 2, "the passphrase is wrong")
@@ -163,8 +164,8 @@ func TestRewrap(t *testing.T) {
 // credential in a folder of the unit's own: nobody types, status says so, and
 // once it is locked it wants a person.
 func TestOpensWithACredential(t *testing.T) {
-	h := uninitialised(t)
-	h.mustInit()
+	t.Parallel()
+	h := rig(t, goodDeploy)
 	h.open()
 	h.put("deploy-test-bot")
 	if err := h.stop(); err != nil {
@@ -229,6 +230,7 @@ func TestOpensWithACredential(t *testing.T) {
 // TestBackupAndBack exports a vault, loses it and its secrets, and takes both
 // ways back.
 func TestBackupAndBack(t *testing.T) {
+	t.Parallel()
 	h := uninitialised(t)
 	out := finish(t, h.command(append(append([]string{}, initArgs...), "--recovery-out", filepath.Join(h.dir, "key")), vaultPass, operatorPass))
 	code := codeForm.FindString(out.out)
@@ -280,6 +282,7 @@ func TestBackupAndBack(t *testing.T) {
 
 // TestVaultLockSettings refuses what would not do what it says.
 func TestVaultLockSettings(t *testing.T) {
+	t.Parallel()
 	h := uninitialised(t)
 	for text, says := range map[string]string{
 		"vault: {lock_idle: 1s}":                          "must be from 1m to",
@@ -309,8 +312,8 @@ func TestVaultLockSettings(t *testing.T) {
 // TestKilledWhileAKeyIsReplaced kills the daemon at the moment that a rotation
 // is under way: what is found opens.
 func TestKilledWhileAKeyIsReplaced(t *testing.T) {
-	h := uninitialised(t)
-	h.mustInit()
+	t.Parallel()
+	h := rig(t, goodDeploy)
 	h.open()
 	h.put("deploy-test-bot")
 	op := h.operator()

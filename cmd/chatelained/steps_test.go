@@ -152,6 +152,7 @@ func (r *runner) polls(t *testing.T) {
 // What a lookup found stands on the card and is what is sent; what each step did
 // stands in the record, the details of the call and the metrics.
 func TestWhatTheLookupFoundIsShownAndSent(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	h, a := jobHome(t, r, "every_call")
 	op := h.operator()
@@ -213,6 +214,7 @@ func (h *home) stepsOf(id string) string {
 // A poll goes on over a stop, a kill -9 and a lock, in whatever it was, and the
 // request is sent once.
 func TestPollGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	h, a := jobHome(t, r, "session")
 	e := h.call(a, "start_job", "poll-00001", jobInput)
@@ -276,6 +278,7 @@ func (h *home) recordHolds() {
 // A request of which nobody knows is looked up: what took effect is a success,
 // what did not is free again, and what cannot be told stays with a person.
 func TestReconcileTells(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	r.set(func() { r.post = upstream.JSON(500, `{}`) })
 	h, a := jobHome(t, r, "session")
@@ -319,6 +322,7 @@ func TestReconcileTells(t *testing.T) {
 // A crash between send and answer, with a reconcile: the next run finds out that
 // it took effect, and nothing is sent a second time.
 func TestKillBetweenSendAndAnswerIsReconciled(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	r.set(func() { r.post = upstream.Answer{Hang: upstream.BeforeAnswer} })
 	h, a := jobHome(t, r, "session")

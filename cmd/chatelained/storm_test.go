@@ -17,6 +17,7 @@ import (
 // TestStorm runs many calls at once on one daemon, of two agents. Under -race
 // the daemon is a race build, and a race it reports fails the test.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer {
 		env := "test"
 		if strings.HasPrefix(versionOf(r), "9") {

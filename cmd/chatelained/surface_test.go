@@ -54,6 +54,7 @@ func (h *home) session(name string) string {
 // The Model Context Protocol is the same line: the same tools, refusals and
 // answers, over the official client.
 func TestMCP(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer {
 		if r.Method == http.MethodGet {
 			return run()
@@ -155,6 +156,7 @@ func marshal(t *testing.T, v any) string {
 // The agent's side can never reach an operator route, and TCP is the same line
 // with the same door.
 func TestListeners(t *testing.T) {
+	t.Parallel()
 	port := strconv.Itoa(testkit.FreePort(t))
 	ca := testkit.CA(t)
 	up := testkit.HTTPS(t, ca, testkit.Always(run()))
@@ -241,6 +243,7 @@ func rawGet(t *testing.T, socket, path string) (int, string) {
 // Every decision that widens is refused without a proof, also to a process of
 // the same user that speaks the operator's wire well.
 func TestSameUserAgentCannotDecide(t *testing.T) {
+	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer { return release("production", versionOf(r)) })
 	h.open()
 	h.put("deploy-prod-bot")

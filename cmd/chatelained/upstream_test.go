@@ -21,6 +21,7 @@ func run() upstream.Answer {
 // that it may have; neither is sent again unasked, and the credential turns up
 // nowhere.
 func TestUpstreamFaults(t *testing.T) {
+	t.Parallel()
 	up := &switchable{}
 	up.set(testkit.Always(run()))
 	h := rig(t, up.script)
@@ -104,6 +105,7 @@ func TestUpstreamFaults(t *testing.T) {
 // A server that nobody expected: the certificate is another's. Not one byte of
 // the request leaves, and the credential least of all.
 func TestStrangeServer(t *testing.T) {
+	t.Parallel()
 	ca, other := testkit.CA(t), testkit.CA(t)
 	up := testkit.HTTPS(t, other, goodDeploy)
 	h := newHome(t, up, testkit.CAFile(t, ca))
@@ -122,6 +124,7 @@ func TestStrangeServer(t *testing.T) {
 // The site file changed its address: the secret does not follow. Only a rebind
 // with a proof moves it.
 func TestBindingHoldsAgainstTheSiteFile(t *testing.T) {
+	t.Parallel()
 	ca := testkit.CA(t)
 	first := testkit.HTTPS(t, ca, goodDeploy)
 	second := testkit.HTTPS(t, ca, goodDeploy)
