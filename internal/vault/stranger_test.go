@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/crypto/chacha20poly1305"
@@ -167,12 +168,16 @@ func (v strangeVault) secrets(dataKey []byte) (secrets, facts map[string]string)
 		generation := r.take(8)
 		r.u64()
 		flags, sealed := r.u8(), r.blob()
+		var bound []byte
+		if flags&8 != 0 {
+			facts["more of "+name], bound = r.more()
+		}
 		if flags&4 != 0 {
 			continue
 		}
 		ad := append([]byte("chatelaine/v1 item"), v.id...)
 		ad = append(append(ad, strOf(name)...), binding...)
-		ad = append(append(ad, generation...), byte(flags&1))
+		ad = append(append(append(ad, generation...), byte(flags&1)), bound...)
 		secrets[name] = string(strangeOpen(strangeKey(dataKey, nil, "chatelaine/v1 item"), sealed, ad))
 	}
 	for range r.u32() {
@@ -183,6 +188,37 @@ func (v strangeVault) secrets(dataKey []byte) (secrets, facts map[string]string)
 		panic("something is left over in the body")
 	}
 	return secrets, facts
+}
+
+// more reads what follows a sealed secret, and returns it as text and the bytes of
+// its bound part, none where that says nothing.
+func (s *stranger) more() (text string, bound []byte) {
+	label, expires := s.str(), s.u64()
+	before := s.b
+	text = fmt.Sprintf("label %q, expires %d, source %q", label, expires, s.str())
+	for range s.u8() {
+		text += fmt.Sprintf(", %s=%q", s.str(), s.str())
+	}
+	switch s.u8() {
+	case 0:
+	case 1:
+		scheme, host, path, ca := s.str(), s.str(), s.str(), s.str()
+		text += fmt.Sprintf(", token %s %s %d %s %s", scheme, host, s.u16(), path, ca)
+		for range s.u8() {
+			text += " " + s.str()
+		}
+	default:
+		panic("token place")
+	}
+	text += ", user " + s.str()
+	for range s.u8() {
+		text += ", " + s.str()
+	}
+	bound = before[:len(before)-len(s.b)]
+	if len(strings.Trim(string(bound), "\x00")) == 0 {
+		return text, nil
+	}
+	return text, bound
 }
 
 // codeBits reads a recovery code as the page says.
@@ -232,6 +268,7 @@ func TestAStrangerOpensTheVault(t *testing.T) {
 	if _, err := v.Put(t.Context(), "bot", b, secret.New([]byte(text)), false); err != nil {
 		t.Fatal(err)
 	}
+	more := putMore(t, v, text)
 	if err := errors.Join(v.SetOperatorPassphrase(secret.New([]byte("the operator's own"))), v.PutState("fact", []byte("value"))); err != nil {
 		t.Fatal(err)
 	}
@@ -257,6 +294,11 @@ func TestAStrangerOpensTheVault(t *testing.T) {
 			if secrets["bot"] != text || facts["fact"] != "value" {
 				t.Errorf("%s, slot kind %d: got %q, %q", when, kind, secrets, facts)
 			}
+			for name, want := range more {
+				if secrets[name] != text || facts["more of "+name] != want {
+					t.Errorf("%s: %s: got %q, %q", when, name, secrets[name], facts["more of "+name])
+				}
+			}
 		}
 		if s.place(2) != "chatelaine-vault" {
 			t.Errorf("%s: credential %q", when, s.place(2))
@@ -276,6 +318,36 @@ func TestAStrangerOpensTheVault(t *testing.T) {
 		t.Fatal(err)
 	}
 	all("after a rotation", next.Reveal())
+}
+
+// putMore puts identities that have more than the first form, and returns what a
+// stranger must read of each.
+func putMore(t *testing.T, v *vault.Vault, text string) map[string]string {
+	t.Helper()
+	b := vault.Binding{Kind: vault.KindBearer, Scheme: "https", Host: "deploy.example", Port: 443}
+	if _, err := v.PutIdentity(t.Context(), "labelled", b, secret.New([]byte(text)), vault.PutOptions{Label: "the bot", Expires: time.UnixMilli(1893456000000)}); err != nil {
+		t.Fatal(err)
+	}
+	b.Kind = vault.KindOAuth2Client
+	b.Params = []vault.Param{{Name: "client_id", Value: "abc"}, {Name: "scopes", Value: "a b"}}
+	b.Token = &vault.Place{Scheme: "https", Host: "login.example", Port: 8443, Path: "/token", CADigest: "ca", Pins: []string{"p", "q"}}
+	if _, err := v.Put(t.Context(), "machine", b, secret.New([]byte(text)), false); err != nil {
+		t.Fatal(err)
+	}
+	host := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + strings.Repeat("A", 42) + "E"
+	b = vault.Binding{
+		Kind: vault.KindSSHCertificate, Scheme: "ssh", Host: "build.example", Port: 22, User: "deploy", HostKeys: []string{host}, Token: b.Token,
+		Params: []vault.Param{{Name: "principals", Value: "deploy"}, {Name: "valid", Value: "300"}},
+	}
+	if _, err := v.Put(t.Context(), "pass", b, secret.New([]byte(text)), false); err != nil {
+		t.Fatal(err)
+	}
+	const token = ", token https login.example 8443 /token ca p q, user "
+	return map[string]string{
+		"labelled": `label "the bot", expires 1893456000000, source "", user `,
+		"machine":  `label "", expires 0, source "", client_id="abc", scopes="a b"` + token,
+		"pass":     `label "", expires 0, source "", principals="deploy", valid="300"` + token + "deploy, " + host,
+	}
 }
 
 // items is a keychain of this test.
