@@ -275,9 +275,12 @@ func (g *gitTree) siteFiles(ctx context.Context, site string) (string, func(), e
 func (g *gitTree) namedFiles(ctx context.Context, dir, site string, text []byte) error {
 	root := strictyaml.Parse(siteFileName, text, strictyaml.Limits{Bytes: maxEditionFile, Nodes: siteNodes}).Root()
 	var files []string
-	for _, part := range []struct{ list, key string }{{"targets", "ca"}, {"keys", "jwks"}} {
-		for _, name := range root.Get(part.list).Keys() {
-			n := root.Get(part.list).Get(name).Get(part.key)
+	for _, part := range [][]string{{"targets", "ca"}, {"keys", "jwks"}, {"identities", "token", "ca"}, {"identities", "sign", "ca"}} {
+		for _, name := range root.Get(part[0]).Keys() {
+			n := root.Get(part[0]).Get(name)
+			for _, key := range part[1:] {
+				n = n.Get(key)
+			}
 			if n != nil && filepath.IsLocal(n.Text) && g.blobs[path.Join(path.Dir(site), n.Text)].id != "" && !slices.Contains(files, path.Clean(n.Text)) {
 				files = append(files, path.Clean(n.Text))
 			}

@@ -133,3 +133,11 @@ func (i *IdentitySpec) authority() string {
 	}
 	return i.place.caDigest
 }
+
+// placeKey is the key in the site file under which the identity's place stands.
+func (i *IdentitySpec) placeKey() string {
+	if i.kind == KindSSHCertificate {
+		return "sign"
+	}
+	return "token"
+}

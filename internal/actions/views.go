@@ -75,12 +75,18 @@ func ReadSite(path string) (*SiteText, Problems) {
 func (t *SiteText) Root() *strictyaml.Node { return t.s.f.Root() }
 
 // FileDigests returns "sha256:" and the hex digest of every file that the site
-// file names, under "ca TARGET" and "keys NAME".
+// file names, under "ca TARGET", "keys NAME", "token IDENTITY" and "sign
+// IDENTITY".
 func (t *SiteText) FileDigests() map[string]string {
 	out := map[string]string{}
 	for name, target := range t.s.targets {
 		if target.caDigest != "" {
 			out["ca "+name] = target.caDigest
+		}
+	}
+	for name, id := range t.s.identities {
+		if ca := id.authority(); ca != "" {
+			out[id.placeKey()+" "+name] = ca
 		}
 	}
 	for name, k := range t.s.keys {

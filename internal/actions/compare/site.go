@@ -50,10 +50,10 @@ func (d *siteDiffer) target(name string) handler {
 	return func(at string, old, new *strictyaml.Node) {
 		switch {
 		case old == nil:
-			d.add("site-target-added", at, "there is a new target "+name, "", short(new.Get("url")))
+			d.add("site-target-added", at, "there is a new target "+name, "", whereTo(new))
 			return
 		case new == nil:
-			d.add("site-target-removed", at, "the target "+name+" is gone", short(old.Get("url")), "")
+			d.add("site-target-removed", at, "the target "+name+" is gone", whereTo(old), "")
 			return
 		}
 		what := "the target " + name + " "
@@ -72,8 +72,18 @@ func (d *siteDiffer) target(name string) handler {
 			"allow":               d.words("site-network-", "added", "removed", what+"may lie in the network ", nil, nil),
 			"http2":               d.flag("site-http2-changed", "site-http2-changed", what+"speaks HTTP/2"),
 			"with":                d.plain("site-constants-changed", what+"has other constants"),
+			"ssh":                 d.overSSH(what),
+			"read_commands":       d.words("site-read-command-", "added", "removed", what+"takes for reading the command ", nil, nil),
 		})
 	}
+}
+
+// whereTo is the address of a target, over HTTPS or over SSH.
+func whereTo(target *strictyaml.Node) string {
+	if ssh := target.Get("ssh"); ssh != nil {
+		return short(ssh.Get("address"))
+	}
+	return short(target.Get("url"))
 }
 
 // words compares two sets of words of which usual is what silence says.
@@ -148,23 +158,6 @@ func (d *siteDiffer) pins(what string) handler {
 	}
 }
 
-func (d *siteDiffer) identity(name string) handler {
-	return func(at string, old, new *strictyaml.Node) {
-		what := "the identity " + name + " "
-		switch {
-		case old == nil:
-			d.add("site-identity-added", at, what+"is new", "", short(new))
-		case new == nil:
-			d.add("site-identity-removed", at, what+"is gone", short(old), "")
-		default:
-			changed := d.plain("site-identity-changed", what+"shows itself otherwise")
-			d.members(at, old, new, map[string]handler{
-				"kind": changed, "name": changed, "prefix": changed, "username": changed, "ask": d.siteAsk(what),
-			})
-		}
-	}
-}
-
 func (d *siteDiffer) list(name string) handler {
 	return func(at string, old, new *strictyaml.Node) {
 		for _, key := range keys(old, new) {
@@ -207,8 +200,11 @@ func (d *siteDiffer) files() {
 		}
 		part, name, _ := strings.Cut(file, " ")
 		kind, at, says := "site-trust-changed", "/targets/"+escape(name)+"/ca", "the authority's file of the target "+name+" holds something else"
-		if part == "keys" {
+		switch part {
+		case "keys":
 			kind, at, says = "site-keys-changed", "/keys/"+escape(name), "the file of the key set "+name+" holds other keys"
+		case "token", "sign":
+			at, says = "/identities/"+escape(name)+"/"+part+"/ca", "the authority's file of the "+part+" of the identity "+name+" holds something else"
 		}
 		if !slices.ContainsFunc(d.changes, func(ch Change) bool { return ch.Kind == kind && ch.At == at }) {
 			d.add(kind, at, says, a, b)

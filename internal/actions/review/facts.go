@@ -18,11 +18,19 @@ func digestText(c *actions.Contract) string {
 
 // Destination is one target that the route names.
 type Destination struct {
-	Target   string   `json:"target"`
-	Address  string   `json:"address,omitzero"` // scheme, host and port
-	BasePath string   `json:"base_path,omitzero"`
-	Identity string   `json:"identity,omitzero"`
-	Kind     string   `json:"identity_kind,omitzero"`
+	Target   string `json:"target"`
+	Address  string `json:"address,omitzero"` // scheme, host and port
+	BasePath string `json:"base_path,omitzero"`
+	Identity string `json:"identity,omitzero"`
+	Kind     string `json:"identity_kind,omitzero"`
+	// Exchange is where the identity's secret goes instead, for a token or a
+	// signature; "" where it goes to the target or stays.
+	Exchange string `json:"identity_exchange,omitzero"`
+	// Grants are the identity's own constants: what a token is asked for and as whom.
+	Grants []Member `json:"identity_constants,omitzero"`
+	// ReadOnly says that a token is asked for with reading only, whatever the
+	// constants name.
+	ReadOnly bool     `json:"identity_read_only,omitzero"`
 	Effects  []string `json:"effects,omitzero"` // the most it takes
 	// Ask is how this action ends up being asked about there: never, session or
 	// every_call.
@@ -92,7 +100,7 @@ func destination(c *actions.Contract, set *actions.Set, name string) Destination
 	}
 	d.Address, d.BasePath, d.Identity = t.Scheme()+"://"+hostPort(t), t.BasePath(), t.Identity()
 	if id, ok := set.Identity(d.Identity); ok {
-		d.Kind = id.Kind()
+		d.identity(c, id)
 	}
 	for _, e := range t.Effects() {
 		d.Effects = append(d.Effects, e.String())
@@ -114,15 +122,35 @@ func destination(c *actions.Contract, set *actions.Set, name string) Destination
 	return d
 }
 
-func hostPort(t *actions.Target) string {
-	host := t.Host()
+// identity fills in how the identity shows itself.
+func (d *Destination) identity(c *actions.Contract, id *actions.IdentitySpec) {
+	d.Kind = id.Kind()
+	if p := id.Token(); p != nil {
+		d.Exchange = p.Scheme() + "://" + hostPort(p) + p.Path()
+	}
+	params := id.Params()
+	for _, name := range sorted(params) {
+		d.Grants = append(d.Grants, Member{name, Value{Text: params[name]}})
+	}
+	d.ReadOnly = id.Narrow(c, actions.Route{}).ReadOnly
+}
+
+// origin is what a target and the place of an exchange have in common.
+type origin interface {
+	Scheme() string
+	Host() string
+	Port() int
+}
+
+func hostPort(o origin) string {
+	host := o.Host()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if usual := map[string]int{"https": 443, "http": 80}[t.Scheme()]; usual == t.Port() {
+	if usual := map[string]int{"https": 443, "http": 80}[o.Scheme()]; usual == o.Port() {
 		return host
 	}
-	return fmt.Sprintf("%s:%d", host, t.Port())
+	return fmt.Sprintf("%s:%d", host, o.Port())
 }
 
 // codes are the contract's own, and those of the API that its rows name.

@@ -14,7 +14,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"v": visible, "inline": inline, "pairs": pairs, "ask": askWords, "retry": retryWords, "fixtures": fixtureWords,
 	"row": rowWords, "code": codeWords, "quote": quote, "cases": caseWords,
 	"step": func(i int, s Step, all []Step) string { return stepWords(i, len(all), s) },
-	"dest": destinationWords,
+	"dest": destinationWords, "identity": identityWords,
 }).Parse(pageHTML))
 
 const pageHTML = `<!doctype html>
@@ -55,7 +55,7 @@ code, .mono { font-family: ui-monospace, monospace; font-size: .92em; overflow-w
 
 <h2>It can end up at</h2>
 {{if .RouteList}}<p>the names of the operator’s list <code>{{v .RouteList}}</code></p>{{end}}
-<ul>{{range .Destinations}}<li>{{v (dest . $.SiteRead)}}<ul>{{range .Cases}}{{with cases .}}<li class="mono">{{v .}}</li>{{end}}{{end}}</ul></li>
+<ul>{{range .Destinations}}<li>{{v (dest . $.SiteRead)}}<ul>{{with identity .}}<li class="mono">{{v .}}</li>{{end}}{{range .Cases}}{{with cases .}}<li class="mono">{{v .}}</li>{{end}}{{end}}</ul></li>
 {{end}}</ul>
 
 <h2>What is sent</h2>

@@ -154,7 +154,7 @@ func hostilePage(s string) Page {
 	return Page{
 		Action: s, Version: s, Summary: s, Owner: s, Effect: s, Digest: s, SiteRead: true, RouteList: s, RouteBy: []string{s},
 		Inputs:       []Input{{s, true, Bound{Words: s}, []Place{{s, s, s}}}},
-		Destinations: []Destination{{Target: s, Address: s, BasePath: s, Identity: s, Kind: s, Effects: []string{s}, Ask: s, Cases: []Case{{[]Member{{s, Value{Text: s}}}, nil}}}},
+		Destinations: []Destination{{Target: s, Address: s, BasePath: s, Identity: s, Kind: s, Exchange: s, Grants: []Member{{s, Value{Text: s}}}, ReadOnly: true, Effects: []string{s}, Ask: s, Cases: []Case{{[]Member{{s, Value{Text: s}}}, nil}}}},
 		Steps: []Step{{
 			Kind: s, Name: s, Method: s, Path: s, Query: []Member{{s, v}}, Headers: []Member{{s, v}}, BodyKind: s, ContentType: s, Body: &v,
 			Reads: s, Timeout: s, Every: s, Within: s, Rows: []Row{{Status: s, Media: s, When: s, Body: s, Ends: s, Codes: []string{s}, CodeFrom: s, Captures: []Member{{s, v}}}},
@@ -231,5 +231,59 @@ func TestBuildOfAFolderThatIsGone(t *testing.T) {
 	}
 	if _, problems := Build(c, nil); len(problems) == 0 {
 		t.Error("a page without a contract")
+	}
+}
+
+// A page says where a secret is exchanged and for what.
+func TestPageOfAnExchange(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("targets.yaml", `targets:
+  code: {url: "https://code.example", identity: app, actions: [get_me], with: {repo: web}}
+identities:
+  app: {kind: github_app, token: {url: "https://[fd00::7]:8443/api", allow: [private]}, app_id: "1", installation: "2", repositories: {from: target.repo}, permissions: {contents: write}}
+`)
+	put("contracts/get_me/contract.yaml", `contract: v1
+action: get_me
+version: 1.0.0
+summary: Tell who we are.
+owner: tests
+effect: read
+input: {type: object, additionalProperties: false, properties: {}}
+route: {target: code}
+request:
+  method: GET
+  path: /me
+  outcomes: [{status: 200, media: none, success: {}}]
+result: {type: object, additionalProperties: false, properties: {}}
+`)
+	set, ps := actions.LoadSet(filepath.Join(dir, "targets.yaml"), filepath.Join(dir, "contracts"))
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	c, _ := set.Contract("get_me")
+	p, ps := Build(c, set)
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	d := p.Destinations[0]
+	if d.Exchange != "https://[fd00::7]:8443/api" || !d.ReadOnly || len(d.Grants) != 4 {
+		t.Errorf("%+v", d)
+	}
+	for name, out := range map[string]string{"text": strings.Join(strings.Fields(text(t, p)), " "), "html": html(t, p)} {
+		for _, want := range []string{"app is github app at https://[fd00::7]:8443/api", "installation 2", "for reading only"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the %s does not say %q:\n%s", name, want, out)
+			}
+		}
 	}
 }

@@ -161,6 +161,9 @@ func (t *textPage) destinations(p Page) {
 	}
 	for _, d := range p.Destinations {
 		t.lines("  ", visible(destinationWords(d, p.SiteRead)))
+		if w := identityWords(d); w != "" {
+			t.lines("    ", visible(w))
+		}
 		for i, c := range d.Cases {
 			if i == maxNamed {
 				t.lines("    ", fmt.Sprintf("and %d cases more", len(d.Cases)-maxNamed))
@@ -188,6 +191,25 @@ func destinationWords(d Destination, siteRead bool) string {
 		return out + "; nothing gets there, " + d.Closed
 	}
 	return out + "; " + askWords(d.Ask)
+}
+
+// identityWords says how the identity of a destination shows itself, "" where
+// its kind says it all.
+func identityWords(d Destination) string {
+	var out []string
+	if d.Exchange != "" {
+		out = append(out, "at "+d.Exchange)
+	}
+	for _, g := range d.Grants {
+		out = append(out, g.Name+" "+inline(g.Value))
+	}
+	if d.ReadOnly {
+		out = append(out, "for reading only")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return d.Identity + " is " + strings.ReplaceAll(d.Kind, "_", " ") + " " + strings.Join(out, ", ")
 }
 
 // askWords says when a person is asked.
