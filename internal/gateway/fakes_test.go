@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,14 +25,20 @@ type fakeVault struct {
 	open       bool
 	generation uint64
 	leases     int // out now
+	suspects   int
+	refreshes  int
 	bad        error
 	broken     bool // a lease panics
+	tokens     *fakeTokens
 }
 
 func (v *fakeVault) set(open bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.open = open
+	if !open {
+		v.tokens.drop()
+	}
 }
 
 func (v *fakeVault) replace(generation uint64, bad error) {
@@ -67,9 +72,18 @@ func (v *fakeVault) Generation(context.Context, string) (uint64, error) {
 }
 
 func (v *fakeVault) Bound(*actions.IdentitySpec, *actions.Target) error { return nil }
-func (v *fakeVault) Suspect(string)                      {}
+func (v *fakeVault) Suspect(string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.suspects++
+}
 
-func (v *fakeVault) Refresh(context.Context, Exchange) {}
+func (v *fakeVault) Refresh(ctx context.Context, x Exchange) {
+	v.mu.Lock()
+	v.refreshes++
+	v.mu.Unlock()
+	_ = v.tokens.mint(ctx, x)
+}
 
 func (v *fakeVault) Lease(context.Context, string) (Lease, error) {
 	if err := v.Open(); err != nil {
@@ -88,18 +102,16 @@ type fakeLease struct {
 	v          *fakeVault
 	generation uint64
 	once       sync.Once
+	token      string // that it attaches
 }
 
 func (l *fakeLease) Attach(o executor.Outgoing, _ executor.Connection) error {
+	if l.v.tokens != nil {
+		return o.SetHeader("Authorization", "Bearer "+l.token)
+	}
 	return o.SetHeader("Authorization", fmt.Sprintf("Bearer generation-%d", l.generation))
 }
-func (l *fakeLease) ClientCertificate(executor.Connection) (*tls.Certificate, error) {
-	return nil, nil
-}
-
-func (l *fakeLease) Ready(context.Context, actions.Narrow, Exchange) error { return nil }
-func (l *fakeLease) Rejected()                                             {}
-func (l *fakeLease) Generation() uint64                                    { return l.generation }
+func (l *fakeLease) Generation() uint64 { return l.generation }
 func (l *fakeLease) Scan(b []byte) []secret.Hit {
 	if l.v.secret != "" && bytes.Contains(b, []byte(l.v.secret)) {
 		return []secret.Hit{{Encoding: "raw"}}
@@ -129,6 +141,7 @@ type remote struct {
 	mu     sync.Mutex
 	script func(method, path, body string) reply
 	got    []string
+	auth   []string // of each, Authorization
 	serves sync.WaitGroup
 	down   bool // dials are refused
 	conns  map[net.Conn]bool
@@ -194,6 +207,7 @@ func (m *remote) serve(c net.Conn) {
 	}
 	m.mu.Lock()
 	m.got = append(m.got, q.Method+" "+q.URL.Path)
+	m.auth = append(m.auth, q.Header.Get("Authorization"))
 	script := m.script
 	m.mu.Unlock()
 	a := script(q.Method, q.URL.Path, string(body))

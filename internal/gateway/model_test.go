@@ -22,7 +22,9 @@ import (
 //   - a success is told only of what happened, and is told again ever after;
 //   - UPSTREAM_UNAVAILABLE is told only of what did not happen;
 //   - nothing is sent while the vault is locked or the daemon stops, and what is
-//     posted is what the card showed.
+//     posted is what the card showed;
+//   - in every other walk the identity is exchanged for tokens that end at random:
+//     whatever is sent has one, and a call whose exchange failed did not happen.
 
 type truth struct {
 	w  *strollTable
@@ -34,6 +36,7 @@ type truth struct {
 	left    map[string]int       // polls until the job has ended
 	ends    map[string]string    // how it ends: done or failed
 	rev     string               // what the next lookup finds
+	tokens  int                  // that were given out
 	wrong   []string
 }
 
@@ -80,6 +83,8 @@ func (m *truth) script(method, path, body string) reply {
 	}
 	key := path[strings.LastIndex(path, "/")+1:]
 	switch {
+	case path == "/oauth2/token":
+		return m.token()
 	case strings.HasPrefix(path, "/heads/"):
 		return m.head(key)
 	case method == http.MethodPost:
@@ -88,6 +93,19 @@ func (m *truth) script(method, path, body string) reply {
 		return m.run(key)
 	}
 	return m.look(key)
+}
+
+// token is the answer of an exchange: mostly a new one, sometimes late.
+func (m *truth) token() reply {
+	switch m.r.IntN(8) {
+	case 0:
+		return []reply{{status: 503}, {status: 401}, {status: 401}, lostIt, {status: 200, body: "nonsense"}}[m.r.IntN(5)]
+	case 1:
+		m.tokens++
+		return reply{status: 200, body: fmt.Sprintf("token-%04d", m.tokens), after: time.Duration(m.r.IntN(20)) * time.Second}
+	}
+	m.tokens++
+	return reply{status: 200, body: fmt.Sprintf("token-%04d", m.tokens)}
 }
 
 func (m *truth) head(key string) reply {
@@ -202,6 +220,11 @@ func (w *stroll) heard(id string, e envelope) {
 			w.fail("%s: a success of what did not happen: %s", id, e.raw)
 		}
 		w.told[id] = code
+	case "REMOTE_UNAUTHENTICATED": // only a token endpoint says so here
+		if w.m.happened(key) {
+			w.fail("%s: it had no token, and it happened", id)
+		}
+		w.told[id] = code
 	case "JOB_FAILED", "OUTCOME_UNKNOWN", "INVALID_RESPONSE", "APPROVAL_DENIED":
 		w.told[id] = code
 	case "BUSY":
@@ -251,6 +274,7 @@ func (w *stroll) step() {
 		w.ask(id)
 	case n < 12:
 		time.Sleep(time.Duration(1+w.rand.IntN(20)) * time.Second)
+		w.r.vault.tokens.drop() // a token's end is nobody's turn
 	case n < 14:
 		w.decide()
 	case n == 14:
@@ -303,12 +327,12 @@ func (w *stroll) restart() {
 	w.runs++
 	w.mu.Unlock()
 	if kill {
-		w.r.crash()
+		w.r.kill()
 	} else {
 		w.r.stop()
-		w.r.start()
 	}
-	w.m.w.set(true, false)
+	w.m.w.set(true, false) // the next run begins open, and goes on at once with what was left
+	w.r.start()
 }
 
 // resolve says the truth about what nobody knows.
@@ -352,6 +376,14 @@ func (w *stroll) finish() {
 	if n := w.r.vault.out(); n != 0 {
 		w.fail("%d leases are out", n)
 	}
+	if w.r.vault.tokens != nil {
+		for i, auth := range w.r.remote.auth {
+			if exchange := w.r.remote.got[i] == "POST /oauth2/token"; exchange != (auth == "") || !exchange && !strings.HasPrefix(auth, "Bearer token-") {
+				w.fail("%s was sent with %q", w.r.remote.got[i], auth)
+			}
+		}
+		w.r.hides()
+	}
 	if run, _ := w.r.ledger.Counts(); run != 0 {
 		w.fail("%d calls still run", run)
 	}
@@ -378,6 +410,9 @@ func TestModel(t *testing.T) {
 				}
 				w := &stroll{t: t, m: m, rand: rand.New(rand.NewPCG(seed, 12)), seed: seed, told: map[string]string{}, tally: tally}
 				w.r = newRig(t, job(seed%3 > 0, seed%2 > 0))
+				if seed%2 == 0 {
+					w.r.withTokens()
+				}
 				w.r.remote.answer(m.script)
 				for range steps {
 					w.step()
@@ -387,7 +422,7 @@ func TestModel(t *testing.T) {
 		})
 	}
 	t.Logf("heard: %v", tally)
-	for _, code := range []string{"OK", "IN_PROGRESS", "APPROVAL_REQUIRED", "UPSTREAM_UNAVAILABLE", "OUTCOME_UNKNOWN", "INVALID_RESPONSE", "JOB_FAILED", "BUSY"} {
+	for _, code := range []string{"OK", "IN_PROGRESS", "APPROVAL_REQUIRED", "UPSTREAM_UNAVAILABLE", "OUTCOME_UNKNOWN", "INVALID_RESPONSE", "JOB_FAILED", "BUSY", "REMOTE_UNAUTHENTICATED"} {
 		if tally[code] == 0 {
 			t.Errorf("%s was never heard: the walks miss it", code)
 		}

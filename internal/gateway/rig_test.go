@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,9 @@ type rig struct {
 
 	token string
 	peer  Peer
+
+	identity string               // what the site file says of it
+	numbers  *prometheus.Registry // of this run
 }
 
 const rigAgent = "build-worker"
@@ -53,6 +57,7 @@ func newRig(t *testing.T, contracts ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), remote: &remote{}, peer: Peer{Listener: "socket"}, told: &strings.Builder{}}
 	r.vault = &fakeVault{open: true, generation: 1}
+	r.identity = "kind: bearer"
 	for _, text := range contracts {
 		r.write(text)
 	}
@@ -98,8 +103,8 @@ func (r *rig) writeSite(more string) {
 	}
 	site := fmt.Sprintf(`targets:
   jobs: {url: 'http://127.0.0.1:7', allow: [loopback], identity: bot, actions: [%s], effects: [read, change], ask: session%s}
-identities: {bot: {kind: bearer}}
-`, strings.Join(names, ", "), more)
+identities: {bot: {%s}}
+`, strings.Join(names, ", "), more, r.identity)
 	r.must(os.WriteFile(r.path("targets.yaml"), []byte(site), 0o600))
 }
 
@@ -127,9 +132,10 @@ func (r *rig) start() {
 	r.must(err)
 	r.desk = approvals.NewDesk(approvals.Options{DaemonID: "dmn_test", Verify: func(string, [32]byte, []byte) error { return nil }})
 	r.exec = executor.New(executor.Options{Dial: r.remote.dial, HeaderTimeout: time.Hour})
+	r.numbers = prometheus.NewRegistry()
 	r.g = New(Deps{
 		Set: r.load(), Vault: r.vault, Executor: r.exec, Ledger: r.ledger, Sessions: r.sessions, Desk: r.desk, Log: r.log,
-		Metrics: NewMetrics(prometheus.NewRegistry()),
+		Metrics: NewMetrics(r.numbers),
 		Limits:  Limits{Answer: 32 << 10},
 		Logger:  slog.New(slog.NewTextHandler(r.told, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
@@ -177,9 +183,16 @@ func (r *rig) halt() {
 	r.store = nil
 }
 
-// crash goes on with the disk as it is now: what this run does from here on is
-// lost, as after kill -9.
+// crash goes on with the disk as it is now.
 func (r *rig) crash() {
+	r.t.Helper()
+	r.kill()
+	r.start()
+}
+
+// kill ends this run; the next one has the disk as it is now. What this run does from
+// here on is lost, as after kill -9.
+func (r *rig) kill() {
 	r.t.Helper()
 	old := r.dir
 	r.dir = r.t.TempDir()
@@ -198,7 +211,6 @@ func (r *rig) crash() {
 	<-r.g.running.close()
 	r.halt()
 	r.remote.mend()
-	r.start()
 }
 
 func (r *rig) agent() {
@@ -222,9 +234,14 @@ func (r *rig) revoke() {
 // call performs an action and reads the envelope.
 func (r *rig) call(action, id, input string) envelope {
 	r.t.Helper()
+	return r.read(r.g.Perform(r.t.Context(), r.asks(action, id, input)))
+}
+
+func (r *rig) asks(action, id, input string) Ask {
+	r.t.Helper()
 	doc, err := validate.Parse([]byte(input), validate.CallerLimits())
 	r.must(err)
-	return r.read(r.g.Perform(r.t.Context(), Ask{Token: r.token, Peer: r.peer, Action: action, Input: doc, RequestID: id}))
+	return Ask{Token: r.token, Peer: r.peer, Action: action, Input: doc, RequestID: id}
 }
 
 // look is GET /v1/calls/{id}.
@@ -274,6 +291,22 @@ func (r *rig) sent(want ...string) {
 	if got := strings.Join(r.remote.requests(), ", "); got != strings.Join(want, ", ") {
 		r.t.Fatalf("sent: %s\nwant: %s", got, strings.Join(want, ", "))
 	}
+}
+
+// count is what a counter says, of the labels' values that hold this one.
+func (r *rig) count(name, label string) float64 {
+	r.t.Helper()
+	families, err := r.numbers.Gather()
+	r.must(err)
+	sum := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (label == "" || strings.Contains(m.String(), strconv.Quote(label))) {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // events are those of the record of this run, of one type where it is given.
