@@ -166,7 +166,7 @@ func lifeOf(v jsonValue, unsaid time.Duration) (time.Duration, error) {
 	if v.kind != jsonNumber || len(v.text) > lifeDigits || err != nil || n <= 0 {
 		return 0, invalidAnswer("its expires_in is not a whole number of seconds above zero")
 	}
-	return min(time.Duration(n)*time.Second, longestLife), nil
+	return time.Duration(min(n, int64(longestLife/time.Second))) * time.Second, nil
 }
 
 // refused gives an answer without a token its code.
