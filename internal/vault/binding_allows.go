@@ -75,19 +75,12 @@ func (b Binding) allowsSSH(c MadeSSH) error {
 	return nil
 }
 
-// Fits asks what a lease will say of a connection before there is one: whether
-// the site file still names the destination that the secret is bound to. That
-// the peer will show a pinned key is taken for granted here.
-func (b Binding) Fits(c Made) error {
-	c.PeerSPKI = b.Pins
-	return b.allows(c)
-}
-
-// FitsSite asks the same of all that the site file says now: how the secret is
-// applied, its constants, the place of its exchange and its destination. The
-// constants must be the same to the byte: what is fewer for one of them is more
-// for another. now is what a put would bind to. It fails with
-// TARGET_NOT_ALLOWED.
+// FitsSite asks what a lease will say before there is one: whether the site file
+// still names the destination that the secret is bound to, the place of its
+// exchange, its constants, and how it is applied. The constants must be the same
+// to the byte: what is fewer for one of them is more for another. That a peer
+// will show a pinned key is taken for granted. now is what a put would bind to.
+// It fails with TARGET_NOT_ALLOWED.
 func (b Binding) FitsSite(now Binding) error {
 	now = now.normal()
 	switch {
@@ -115,7 +108,7 @@ func (b Binding) FitsSite(now Binding) error {
 	if kindRules[b.Kind].ssh {
 		return b.fitsSSH(now)
 	}
-	return b.Fits(Made{Scheme: now.Scheme, Host: now.Host, Port: now.Port, BasePath: now.BasePath, CADigest: now.CADigest, Pins: now.Pins})
+	return b.allows(Made{Scheme: now.Scheme, Host: now.Host, Port: now.Port, BasePath: now.BasePath, CADigest: now.CADigest, Pins: now.Pins, PeerSPKI: b.Pins})
 }
 
 func (b Binding) fitsParams(now Binding) error {

@@ -60,6 +60,9 @@ func (b Binding) check() error {
 	if b.User != "" || len(b.HostKeys) > 0 {
 		return fmt.Errorf("%w: kind %s has no SSH user and no host keys", ErrBadIdentity, b.Kind)
 	}
+	if b.Kind == KindClientCertificate && b.Scheme != "https" {
+		return fmt.Errorf("%w: a client certificate is shown in a TLS handshake, so its scheme must be https", ErrBadIdentity)
+	}
 	if strings.HasSuffix(b.BasePath, "/") {
 		return fmt.Errorf("%w: its base path must not end with '/'", ErrBadIdentity)
 	}

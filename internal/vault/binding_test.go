@@ -303,6 +303,7 @@ func TestPutRefusesBindingsOfTheNewKinds(t *testing.T) {
 		"place: an empty pin":      {"oauth2_client", func(b *Binding) { b.Token.Pins = []string{""} }},
 		"place: a long CA":         {"oauth2_client", func(b *Binding) { b.Token.CADigest = long }},
 		"a place that is not used": {"body", func(b *Binding) { b.Token = &Place{Scheme: "https", Host: "a.example", Port: 1} }},
+		"a certificate in clear":   {"client_certificate", func(b *Binding) { b.Scheme, b.Host = "http", "127.0.0.1" }},
 		"a header":                 {"body", func(b *Binding) { b.Header = "X-Key" }},
 		"an SSH user":              {"body", func(b *Binding) { b.User = "root" }},
 		"a host key":               {"body", func(b *Binding) { b.HostKeys = []string{host} }},

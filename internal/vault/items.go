@@ -52,7 +52,7 @@ func (v *Vault) PutIdentity(ctx context.Context, name string, b Binding, s secre
 		return 0, err
 	}
 	if it.source != "" {
-		if err := v.trySource(ctx, it); err != nil {
+		if err := v.trySource(ctx, &it); err != nil {
 			return 0, fmt.Errorf("identity %s: %w", name, err)
 		}
 	}

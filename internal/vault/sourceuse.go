@@ -40,15 +40,20 @@ func (it item) checkFetched(s secret.Secret) (err error) {
 }
 
 // trySource asks the source now, before an identity is bound to it: so that a
-// wrong reference is told to the person who gives it. It answers ErrBadIdentity,
-// ErrBadReference, ErrNoSource or one of ErrSource….
-func (v *Vault) trySource(ctx context.Context, it item) error {
+// wrong reference is told to the person who gives it. Where what lies there says
+// when it ends, the item says so too. It answers ErrBadIdentity, ErrBadReference,
+// ErrNoSource or one of ErrSource….
+func (v *Vault) trySource(ctx context.Context, it *item) error {
 	s, err := v.sources.get(ctx, it.source, true)
 	if err != nil {
 		return err
 	}
 	defer s.Wipe()
-	return it.checkFetched(s)
+	if err := it.checkFetched(s); err != nil {
+		return err
+	}
+	it.expires = it.binding.expiry(s, it.expires)
+	return nil
 }
 
 // CheckSource says what is wrong with a NAME:REFERENCE without asking the source.
