@@ -78,7 +78,7 @@ func identityNames(ctx context.Context, op *client.Operator) []cobra.Completion 
 	list, _ := op.Identities(ctx)
 	var out []cobra.Completion
 	for _, x := range list {
-		out = append(out, cobra.CompletionWithDesc(printable(x.Name), printable(storedWord(x))))
+		out = append(out, cobra.CompletionWithDesc(printable(x.Name), printable(x.State)))
 	}
 	return out
 }
@@ -100,7 +100,8 @@ func (a *app) completions(root *cobra.Command) {
 		"approve": a.completeFrom(openCards), "deny": a.completeFrom(openCards), "approvals": a.completeFrom(openCards),
 		"session authorize": a.completeFrom(liveSessions), "session revoke": a.completeFrom(liveSessions),
 		"vault remove-slot": a.completeFrom(slotIDs),
-		"identity put":      a.completeFrom(identityNames), "identity delete": a.completeFrom(identityNames), "identity rebind": a.completeFrom(identityNames),
+		"identity put":      a.completeFrom(identityNames), "identity remove": a.completeFrom(identityNames), "identity rebind": a.completeFrom(identityNames),
+		"identity show": a.completeFrom(identityNames), "identity check": a.completeFrom(identityNames), "identity rotate": a.completeFrom(identityNames),
 	} {
 		if cmd, _, err := root.Find(strings.Fields(path)); err == nil {
 			cmd.ValidArgsFunction = f

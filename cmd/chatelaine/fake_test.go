@@ -46,7 +46,7 @@ type fakeSession struct{ id, name, state, code string }
 func startFake(dir string, options map[string]string) (*fakeDaemon, error) {
 	d := &fakeDaemon{
 		options: options, sessions: map[string]*fakeSession{}, cards: map[string]*client.Card{},
-		calls: map[string]string{}, chals: map[string][]byte{}, open: options["vault"] != "sealed", silent: make(chan struct{}),
+		calls: map[string]string{}, chals: map[string][]byte{}, open: options["vault"] != "sealed", secret: options["secret"], silent: make(chan struct{}),
 	}
 	for name, h := range map[string]http.Handler{"agent.sock": d.agentRoutes(), "operator.sock": d.operatorRoutes()} {
 		l, err := net.Listen("unix", filepath.Join(dir, name))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"net/http"
 	"sort"
 	"time"
@@ -206,38 +205,7 @@ func (d *fakeDaemon) vaultRoutes(m *http.ServeMux) {
 		reply(w, 200, state())
 	})
 	m.HandleFunc("POST /v1/vault/lock", func(w http.ResponseWriter, _ *http.Request) { d.open = false; reply(w, 200, state()) })
-	m.HandleFunc("GET /v1/identities", func(w http.ResponseWriter, _ *http.Request) {
-		if !d.open {
-			opError(w, 423, "VAULT_LOCKED", "The vault is locked; the operator must unlock it.", "VAULT_LOCKED", 0)
-			return
-		}
-		reply(w, 200, obj{"identities": []obj{{"name": "deploy-test-bot", "kind": "bearer", "destination": "https://deploy.test.example:443/api",
-			"stored": d.secret != "", "generation": 1, "targets": []string{"deploy-test"}, "suspended": false}}})
-	})
-	m.HandleFunc("PUT /v1/identities/{name}", func(w http.ResponseWriter, r *http.Request) {
-		b := body(r)
-		if !d.proven(w, b) {
-			return
-		}
-		s, _ := base64.StdEncoding.DecodeString(b["secret"].(string))
-		if len(s) < 16 && b["short"] != true {
-			opError(w, 400, "INVALID_ARGUMENT", "The request is not well-formed.", "the secret has fewer than 16 bytes; --short takes it", 0)
-			return
-		}
-		d.secret = string(s)
-		reply(w, 200, obj{"name": r.PathValue("name"), "generation": 2, "destination": "https://deploy.test.example:443/api"})
-	})
-	m.HandleFunc("DELETE /v1/identities/{name}", func(w http.ResponseWriter, r *http.Request) {
-		if d.proven(w, body(r)) {
-			d.secret = ""
-			reply(w, 200, obj{"name": r.PathValue("name"), "deleted": true})
-		}
-	})
-	m.HandleFunc("POST /v1/identities/{name}/rebind", func(w http.ResponseWriter, r *http.Request) {
-		if d.proven(w, body(r)) {
-			reply(w, 200, obj{"name": r.PathValue("name"), "generation": 3, "destination": "https://new.example:443"})
-		}
-	})
+	d.identityRoutes(m)
 }
 
 func (d *fakeDaemon) explain(w http.ResponseWriter, r *http.Request) {

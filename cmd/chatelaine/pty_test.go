@@ -210,7 +210,7 @@ func TestTerminalApproveEndsAfterThreeTries(t *testing.T) {
 
 func TestTerminalIdentityPut(t *testing.T) {
 	const secret = "typed-secret-of-the-remote"
-	d, dir := atFake(t, nil)
+	d, dir := atFake(t, map[string]string{"secret": "stored-in-the-fake"})
 	x := atTerminal(t, dir, nil, nil, "identity", "put", "deploy-test-bot")
 	x.expect(`deploy-test-bot \(bearer\) will be bound to the destination of target deploy-test; now it is bound to https://deploy\.test\.example:443/api`)
 	x.expect(`secret \(not shown\): `)
@@ -237,18 +237,32 @@ func TestTerminalShowsWhatIsCovered(t *testing.T) {
 		want string
 	}{
 		{[]string{"identity", "rebind", "deploy-test-bot", "--target", "deploy-test"}, `"of":\{"target":"deploy-test"\},"operation":"identity\.rebind"`},
-		{[]string{"identity", "delete", "deploy-test-bot"}, `\{"operation":"identity\.delete","subject":"deploy-test-bot"\}`},
+		{[]string{"identity", "remove", "deploy-test-bot"}, `\{"operation":"identity\.delete","subject":"deploy-test-bot"\}`},
+		{[]string{"identity", "check", "deploy-test-bot"}, `\{"operation":"read","subject":""\}`},
 		{[]string{"calls", "resolve", "act_lost0001", "--did-not"}, `"of":\{"happened":false\},"operation":"call\.resolve"`},
 		{[]string{"calls", "resolve", "act_lost0001", "--happened"}, `"of":\{"happened":true\}`},
 		{[]string{"reload"}, `"operation":"reload"`},
 	} {
-		_, dir := atFake(t, nil)
+		_, dir := atFake(t, map[string]string{"secret": "stored-in-the-fake", "check": "who_am_i"})
 		x := atTerminal(t, dir, nil, nil, c.args...)
 		x.expect(`The passphrase covers: .*` + c.want)
 		x.expect(`operator passphrase: `)
 		x.types(fakeOperator + "\n")
 		x.ends(0)
 	}
+}
+
+// Old and new are shown part by part before the passphrase is asked.
+func TestTerminalRebindShowsParts(t *testing.T) {
+	_, dir := atFake(t, map[string]string{"secret": "stored-in-the-fake", "identity": "bound elsewhere"})
+	x := atTerminal(t, dir, nil, []string{"NO_COLOR=1"}, "identity", "rebind", "deploy-test-bot")
+	x.expect(`part  bound +targets\.yaml now`)
+	x.expect(`host  deploy\.test\.example +new\.example`)
+	x.expect(`CA    the system's roots +sha256:00ff`)
+	x.expect(`operator passphrase: `)
+	x.types(fakeOperator + "\n")
+	x.expect(`rebound, generation 3, bound to https://new\.example:443`)
+	x.ends(0)
 }
 
 func TestTerminalIdentityPutEntriesDiffer(t *testing.T) {

@@ -100,17 +100,10 @@ put a whole vault back, see chatelained recover.`,
 		Example: "  chatelaine vault import vault.age --age-identity key.txt\n  chatelaine vault import vault.age --age-identity key.txt --recovery-code --replace",
 		Args:    exactly("FILE"),
 		RunE: do(func(cmd *cobra.Command, args []string) error {
-			var err error
-			if f.fd, err = fdGiven(cmd, "proof-fd", f.fd); err != nil {
+			if err := descriptors(cmd, map[string]*int{"proof-fd": &f.fd, "backup-fd": &f.backupFD}); err != nil {
 				return err
 			}
-			if f.backupFD, err = fdGiven(cmd, "backup-fd", f.backupFD); err != nil {
-				return err
-			}
-			if f.fd >= 0 && f.fd == f.backupFD {
-				return usage("--backup-fd and --proof-fd cannot be the same descriptor", "give each its own")
-			}
-			return a.importBackup(cmd.Context(), args[0], f)
+			return a.importBackup(cmd, args[0], f)
 		}),
 	}
 	cmd.Flags().StringVar(&f.identity, "age-identity", "", "the age identity file that unpacks the backup")
@@ -122,7 +115,7 @@ put a whole vault back, see chatelained recover.`,
 	return cmd
 }
 
-func (a *app) importBackup(ctx context.Context, file string, f importFlags) error {
+func (a *app) importBackup(cmd *cobra.Command, file string, f importFlags) error {
 	sealed, err := unpackBackup(file, f.identity)
 	if err != nil {
 		return err
@@ -137,33 +130,24 @@ func (a *app) importBackup(ctx context.Context, file string, f importFlags) erro
 		return err
 	}
 	defer backup.close()
-	src, err := passphraseSource("the operator passphrase", "proof-fd", f.fd)
-	if err != nil {
-		return err
-	}
-	defer src.close()
-	return a.withOperator(func(op *client.Operator) error {
-		challenge := func() (client.Challenge, error) { return op.Challenge(ctx, client.OpImport, "", in.Params()) }
-		if _, err := challenge(); err != nil {
-			return err // before a person types
-		}
-		pass, err := backup.read(ctx, what+": ")
-		if err != nil {
+	var pass []byte
+	defer func() { clear(pass) }()
+	return a.proveRun(cmd, f.fd, &provenRun{
+		operation: client.OpImport, of: in.Params(),
+		read: func(ctx context.Context, _ *passSource) (err error) {
+			pass, err = backup.read(ctx, what+": ")
 			return err
-		}
-		defer clear(pass)
-		var out client.Imported
-		err = proveWith(ctx, src, operatorPrompt, challenge, func(p client.Proof) (err error) {
-			if err := op.SendBackup(ctx, sealed); err != nil {
+		},
+		use: func(op *client.Operator, p client.Proof) error {
+			if err := op.SendBackup(cmd.Context(), sealed); err != nil {
 				return err
 			}
-			out, err = op.Import(ctx, in, pass, p)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return a.imported(out, f.json)
+			out, err := op.Import(cmd.Context(), in, pass, p)
+			if err != nil {
+				return err
+			}
+			return a.imported(out, f.json)
+		},
 	})
 }
 

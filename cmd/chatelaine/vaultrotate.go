@@ -29,20 +29,13 @@ a new generation, so what waits for an approval asks again.`,
 		Example: "  chatelaine vault rotate-key\n  chatelaine vault rotate-key --slot 1f8a22c0 --code-out /media/stick/code",
 		Args:    exactly(),
 		RunE: do(func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if f.fd, err = fdGiven(cmd, "proof-fd", f.fd); err != nil {
+			if err := descriptors(cmd, map[string]*int{"proof-fd": &f.fd, "passphrase-fd": &f.passFD}); err != nil {
 				return err
-			}
-			if f.passFD, err = fdGiven(cmd, "passphrase-fd", f.passFD); err != nil {
-				return err
-			}
-			if f.fd >= 0 && f.fd == f.passFD {
-				return usage("--passphrase-fd and --proof-fd cannot be the same descriptor", "give each its own")
 			}
 			if err := refuseExisting("code-out", f.codeOut); err != nil {
 				return err
 			}
-			return a.rotateKey(cmd.Context(), f)
+			return a.rotateKey(cmd, f)
 		}),
 	}
 	cmd.Flags().StringVar(&f.slot, "slot", "", "the passphrase slot that stays, where there are several")
@@ -53,19 +46,17 @@ a new generation, so what waits for an approval asks again.`,
 	return cmd
 }
 
-func (a *app) rotateKey(ctx context.Context, f rotateFlags) error {
+func (a *app) rotateKey(cmd *cobra.Command, f rotateFlags) error {
 	vault, err := passphraseSource("the vault's passphrase", "passphrase-fd", f.passFD)
 	if err != nil {
 		return err
 	}
 	defer vault.close()
-	src, err := passphraseSource("the operator passphrase", "proof-fd", f.fd)
-	if err != nil {
-		return err
-	}
-	defer src.close()
-	return a.withOperator(func(op *client.Operator) error {
-		slot := ""
+	slot := ""
+	var pass []byte
+	defer func() { clear(pass) }()
+	r := &provenRun{operation: client.OpRotateKey}
+	r.look = func(ctx context.Context, op *client.Operator, _ *passSource) error {
 		if f.slot != "" {
 			s, err := findSlot(ctx, op, f.slot)
 			if err != nil {
@@ -73,27 +64,21 @@ func (a *app) rotateKey(ctx context.Context, f rotateFlags) error {
 			}
 			slot = s.ID
 		}
-		challenge := func() (client.Challenge, error) {
-			return op.Challenge(ctx, client.OpRotateKey, "", client.RotateParams(slot))
-		}
-		if _, err := challenge(); err != nil {
-			return err // before a person types
-		}
-		pass, err := vault.read(ctx, passphraseWay.prompt)
-		if err != nil {
-			return err
-		}
-		defer clear(pass)
-		var out client.RotatedKey
-		err = proveWith(ctx, src, operatorPrompt, challenge, func(p client.Proof) (err error) {
-			out, err = op.RotateKey(ctx, slot, pass, p)
-			return err
-		})
+		r.of = client.RotateParams(slot)
+		return nil
+	}
+	r.read = func(ctx context.Context, _ *passSource) (err error) {
+		pass, err = vault.read(ctx, passphraseWay.prompt)
+		return err
+	}
+	r.use = func(op *client.Operator, p client.Proof) error {
+		out, err := op.RotateKey(cmd.Context(), slot, pass, p)
 		if err != nil {
 			return err
 		}
 		return a.rotated(out, f)
-	})
+	}
+	return a.proveRun(cmd, f.fd, r)
 }
 
 func (a *app) rotated(out client.RotatedKey, f rotateFlags) error {

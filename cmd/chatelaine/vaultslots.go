@@ -116,17 +116,10 @@ operator passphrase is read from the terminal or from --proof-fd.`,
 		ValidArgs: slotKinds,
 		Args:      slotKindArg,
 		RunE: do(func(cmd *cobra.Command, args []string) error {
-			var err error
-			if f.fd, err = fdGiven(cmd, "proof-fd", f.fd); err != nil {
+			if err := descriptors(cmd, map[string]*int{"proof-fd": &f.fd, "new-passphrase-fd": &f.newFD, "passphrase-fd": &f.passFD}); err != nil {
 				return err
 			}
-			if f.newFD, err = fdGiven(cmd, "new-passphrase-fd", f.newFD); err != nil {
-				return err
-			}
-			if f.passFD, err = fdGiven(cmd, "passphrase-fd", f.passFD); err != nil {
-				return err
-			}
-			return a.addSlot(cmd.Context(), args[0], f)
+			return a.addSlot(cmd, args[0], f)
 		}),
 	}
 	cmd.Flags().StringVar(&f.label, "label", "", "what the slot is called, for people")
@@ -158,8 +151,6 @@ func (f addSlotFlags) check(kind string) error {
 	switch {
 	case f.newFD >= 0 && kind != "passphrase":
 		return usage("--new-passphrase-fd is for a slot of kind passphrase")
-	case f.newFD >= 0 && (f.newFD == f.fd || f.newFD == f.passFD), f.fd >= 0 && f.fd == f.passFD:
-		return usage("two flags name the same descriptor, which cannot hold two passphrases", "give each its own")
 	case f.credential != "" && kind != "credential":
 		return usage("--credential is for a slot of kind credential")
 	case f.codeOut != "" && kind != "recovery":
@@ -168,7 +159,7 @@ func (f addSlotFlags) check(kind string) error {
 	return refuseExisting("code-out", f.codeOut)
 }
 
-func (a *app) addSlot(ctx context.Context, kind string, f addSlotFlags) error {
+func (a *app) addSlot(cmd *cobra.Command, kind string, f addSlotFlags) error {
 	if err := f.check(kind); err != nil {
 		return err
 	}
@@ -184,35 +175,23 @@ func (a *app) addSlot(ctx context.Context, kind string, f addSlotFlags) error {
 		return err
 	}
 	defer opens.close()
-	src, err := passphraseSource("the operator passphrase", "proof-fd", f.fd)
-	if err != nil {
-		return err
-	}
-	defer src.close()
-	return a.withOperator(func(op *client.Operator) error {
-		if _, err := op.Challenge(ctx, client.OpAddSlot, "", n.Params()); err != nil {
-			return err // before a person types
-		}
-		unlock, err := opens.read(ctx, way.prompt)
-		if err != nil {
+	var unlock, pass []byte
+	defer func() { clear(unlock); clear(pass) }()
+	return a.proveRun(cmd, f.fd, &provenRun{
+		operation: client.OpAddSlot, of: n.Params(),
+		read: func(ctx context.Context, _ *passSource) (err error) {
+			if unlock, err = opens.read(ctx, way.prompt); err == nil && kind == "passphrase" {
+				pass, err = newPassphrase(ctx, f.newFD)
+			}
 			return err
-		}
-		defer clear(unlock)
-		var pass []byte
-		if kind == "passphrase" {
-			if pass, err = newPassphrase(ctx, f.newFD); err != nil {
+		},
+		use: func(op *client.Operator, p client.Proof) error {
+			added, err := op.AddSlot(cmd.Context(), n, unlock, pass, p)
+			if err != nil {
 				return err
 			}
-			defer clear(pass)
-		}
-		var added client.AddedSlot
-		err = proveWith(ctx, src, operatorPrompt,
-			func() (client.Challenge, error) { return op.Challenge(ctx, client.OpAddSlot, "", n.Params()) },
-			func(p client.Proof) (err error) { added, err = op.AddSlot(ctx, n, unlock, pass, p); return err })
-		if err != nil {
-			return err
-		}
-		return a.slotAdded(added, f)
+			return a.slotAdded(added, f)
+		},
 	})
 }
 

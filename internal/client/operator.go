@@ -147,39 +147,6 @@ func (o *Operator) Lock(ctx context.Context) (VaultStatus, error) {
 	return ask[VaultStatus](ctx, o, "POST", "/v1/vault/lock", none{})
 }
 
-// Identities lists the identities; secrets are never read.
-func (o *Operator) Identities(ctx context.Context) ([]Identity, error) {
-	out, err := ask[struct {
-		Identities []Identity `json:"identities"`
-	}](ctx, o, "GET", "/v1/identities", nil)
-	return out.Identities, err
-}
-
-// PutIdentity stores a secret, bound to its destination.
-func (o *Operator) PutIdentity(ctx context.Context, name string, put PutIdentity) (StoredIdentity, error) {
-	return askFor[StoredIdentity](ctx, o, unlockTimeout, "PUT", "/v1/identities/"+url.PathEscape(name), put)
-}
-
-// DeleteIdentity removes a secret.
-func (o *Operator) DeleteIdentity(ctx context.Context, name string, p Proof) error {
-	return o.act(ctx, "DELETE", "/v1/identities/"+url.PathEscape(name), withProof{p})
-}
-
-// CheckIdentity asks whether an identity could be used now; nothing is sent.
-func (o *Operator) CheckIdentity(ctx context.Context, name string) (IdentityCheck, error) {
-	return ask[IdentityCheck](ctx, o, "POST", "/v1/identities/"+url.PathEscape(name)+"/check", struct{}{})
-}
-
-// RebindIdentity binds a stored secret to the destination that the site file
-// names now; target is needed where several targets use it.
-func (o *Operator) RebindIdentity(ctx context.Context, name, target string, p Proof) (StoredIdentity, error) {
-	body := struct {
-		Target string `json:"target,omitzero"`
-		Proof  Proof  `json:"proof"`
-	}{target, p}
-	return ask[StoredIdentity](ctx, o, "POST", "/v1/identities/"+url.PathEscape(name)+"/rebind", body)
-}
-
 // Contracts lists the loaded set.
 func (o *Operator) Contracts(ctx context.Context) (ContractList, error) {
 	return ask[ContractList](ctx, o, "GET", "/v1/contracts", nil)

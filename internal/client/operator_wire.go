@@ -7,30 +7,15 @@ import (
 
 // Operations that need a proof, as the daemon names them.
 const (
-	OpAuthorize      = "session.authorize"
-	OpIdentityPut    = "identity.put"
-	OpIdentityDelete = "identity.delete"
-	OpIdentityRebind = "identity.rebind"
-	OpCallResolve    = "call.resolve"
-	OpReload         = "reload"
-	OpRead           = "read"
+	OpAuthorize   = "session.authorize"
+	OpCallResolve = "call.resolve"
+	OpReload      = "reload"
+	OpRead        = "read"
 )
 
 // Params are the parameters that a challenge covers. Only those of the request's
 // own body belong here, without its proof and its secret.
 type Params map[string]any
-
-// BindParams are those of identity.put and identity.rebind; rebind has no short.
-func BindParams(target string, short bool) Params {
-	p := Params{}
-	if target != "" {
-		p["target"] = target
-	}
-	if short {
-		p["short"] = true
-	}
-	return p
-}
 
 // ResolveParams are those of call.resolve.
 func ResolveParams(happened bool) Params { return Params{"happened": happened} }
@@ -188,45 +173,6 @@ type Rejection struct {
 	Version   string    `json:"version"`
 	Owner     string    `json:"owner"`
 	RequestID string    `json:"request_id"`
-}
-
-// Identity is one identity of the site file and what the vault has for it.
-type Identity struct {
-	Name        string   `json:"name"`
-	Kind        string   `json:"kind"`
-	Destination string   `json:"destination"`
-	Stored      bool     `json:"stored"`
-	Generation  uint64   `json:"generation"`
-	Targets     []string `json:"targets"`
-	Suspended   bool     `json:"suspended"`
-}
-
-// PutIdentity carries a secret to the vault. The caller wipes Secret.
-type PutIdentity struct {
-	Secret []byte `json:"secret"`
-	Target string `json:"target,omitzero"`
-	Short  bool   `json:"short"`
-	Proof  Proof  `json:"proof"`
-}
-
-// IdentityCheck says whether an identity could be used now, target by target.
-type IdentityCheck struct {
-	Name      string `json:"name"`
-	Stored    bool   `json:"stored"`
-	Suspended bool   `json:"suspended"`
-	Usable    bool   `json:"usable"`
-	Targets   []struct {
-		Target string `json:"target"`
-		Bound  bool   `json:"bound"`
-		Detail string `json:"detail,omitzero"`
-	} `json:"targets"`
-}
-
-// StoredIdentity says where a secret is bound now.
-type StoredIdentity struct {
-	Name        string `json:"name"`
-	Generation  uint64 `json:"generation"`
-	Destination string `json:"destination"`
 }
 
 // ContractInfo is one loaded contract.
