@@ -30,6 +30,11 @@ func (g *Gateway) ready(ctx context.Context, c claimed, id actions.IdentityFact,
 	if !ok || !spec.Exchanges() {
 		return nil
 	}
+	return g.readyFor(ctx, c, spec, l)
+}
+
+// readyFor is ready for an identity that is exchanged.
+func (g *Gateway) readyFor(ctx context.Context, c claimed, spec *actions.IdentitySpec, l Lease) error {
 	err := l.Ready(ctx, spec.Narrow(c.contract, c.route), func(ctx context.Context, s TokenSend, cred TokenCredential, read func(TokenAnswer) error) error {
 		return g.exchange(ctx, &c, s, cred, read)
 	})

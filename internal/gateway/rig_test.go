@@ -28,7 +28,7 @@ import (
 // desk and executor. Only the vault is a table and the network a pipe, so that it
 // runs in a bubble of testing/synctest, where waiting takes no time.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	remote *remote
 	vault  *fakeVault
@@ -53,7 +53,7 @@ type rig struct {
 const rigAgent = "build-worker"
 
 // newRig makes contracts of the texts given and starts.
-func newRig(t *testing.T, contracts ...string) *rig {
+func newRig(t testing.TB, contracts ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), remote: &remote{}, peer: Peer{Listener: "socket"}, told: &strings.Builder{}}
 	r.vault = &fakeVault{open: true, generation: 1}
