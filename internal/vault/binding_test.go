@@ -85,10 +85,11 @@ func TestEveryKindIsKept(t *testing.T) {
 func TestASecretIsMovedWithNoPart(t *testing.T) {
 	t.Parallel()
 	for name, k := range allKinds(t) {
+		v, _ := create(t, cheap)
+		put(t, v, "a", k.text, k.b)
+		good := v.contents
 		for part, change := range parts(k.b) {
-			v, _ := create(t, cheap)
-			put(t, v, "a", k.text, k.b)
-			c := v.contents.clone()
+			c := good.clone()
 			it := c.items["a"]
 			it.binding = it.binding.clone()
 			change(&it.binding)
@@ -99,6 +100,12 @@ func TestASecretIsMovedWithNoPart(t *testing.T) {
 			} else if !k.b.Exchanges() {
 				wantCode(t, err, fault.IdentityUnavailable)
 			}
+		}
+		v.contents = good
+		if l, err := v.Lease(t.Context(), "a"); err != nil {
+			t.Errorf("%s: the good one does not open: %v", name, err)
+		} else {
+			l.Close()
 		}
 	}
 }

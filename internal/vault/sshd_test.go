@@ -3,6 +3,8 @@ package vault
 import (
 	"bufio"
 	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
@@ -210,6 +212,19 @@ func keygen(t testing.TB, path string, args ...string) string {
 		t.Fatal(err)
 	}
 	return string(bytes.TrimSpace(pub))
+}
+
+// writeRSA writes the one RSA key of 3,072 bits as PKCS #1: another would take
+// seconds.
+func writeRSA(t testing.TB, path string) string {
+	t.Helper()
+	key := rsaKeys[3072]()
+	write(t, path, pem.EncodeToMemory(&pem.Block{Type: pemPKCS1, Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+	pub, err := ssh.NewPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(pub)))
 }
 
 func parsePub(t testing.TB, text string) ssh.PublicKey {
