@@ -120,7 +120,11 @@ func fakeReleases(r upstream.Request) upstream.Answer {
 // cmdSent prints what reached the remote system.
 func cmdSent(ts *testscript.TestScript, _ bool, _ []string) {
 	up, _ := fakes.Load(ts.Getenv("RUNTIME") + " upstream")
-	for _, r := range up.(*upstream.Server).Requests() {
+	sent := up.(*upstream.Server).Requests()
+	if len(sent) == 0 {
+		fmt.Fprintln(ts.Stdout(), "nothing")
+	}
+	for _, r := range sent {
 		bearer := r.Header().Get("Authorization") == "Bearer "+realToken
 		fmt.Fprintf(ts.Stdout(), "%s %s credential %v\n", r.Method, r.Path, bearer)
 	}

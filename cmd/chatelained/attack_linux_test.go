@@ -256,7 +256,7 @@ func TestInstantOfExec(t *testing.T) {
 			if mode == 0o711 && os.Getuid() != 0 {
 				mode = 0o111 // who owns the program must not read it either
 			}
-			h := newHome(t, testkit.HTTPS(t, testkit.CA(t), goodDeploy), "ca.pem")
+			h := bare(t)
 			program := h.given(mode)
 			runtime.LockOSThread() // who traces is a thread
 			defer runtime.UnlockOSThread()
