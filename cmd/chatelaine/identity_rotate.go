@@ -19,7 +19,9 @@ func (a *app) identityRotateCmd() *cobra.Command {
 first used for one read, the action that targets.yaml names as the identity's check
 or that --action names. Until that has worked the old secret goes on serving; where
 it does not work nothing changes, and the exit code is 1. The binding stays as it
-is. The identity gets a new generation, so what waits for an approval asks again.
+is. The identity gets a new generation, so what waits for an approval asks again. Of
+the kinds that are exchanged for a token the exchange is proof enough where no action
+is named.
 With --unproved nothing is sent and the new secret is taken as it is.`,
 		Example: "  chatelaine identity rotate deploy-test-bot\n  pass show deploy | chatelaine identity rotate deploy-test-bot --expires 2027-01-31 --proof-fd 3 3<passphrase-file",
 		Args:    secretArgs("rotate"),
@@ -52,7 +54,7 @@ func (a *app) rotateIdentity(cmd *cobra.Command, name string, put client.PutIden
 		switch {
 		case !x.Stored:
 			return refused("identity "+name+" has no secret to replace", "store one: chatelaine identity put "+name)
-		case x.Check == "" && put.Action == "" && !put.Unproved:
+		case x.Check == "" && !x.Exchanges && put.Action == "" && !put.Unproved:
 			return usage("targets.yaml names no action that proves "+name+"; nothing was done",
 				"write `check: ACTION` under the identity and reload, name one with --action, or say --unproved")
 		}

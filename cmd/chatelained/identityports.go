@@ -113,7 +113,7 @@ func (p operatorPort) Identity(name string) (operatorapi.IdentityDetail, error) 
 		Binding:      []operatorapi.BindingPart{}, Differs: []operatorapi.Difference{}, Actions: actionsOf(set, name),
 	}
 	if named {
-		out.Check = spec.Check()
+		out.Check, out.Exchanges = spec.Check(), spec.Exchanges()
 	}
 	if there {
 		for _, x := range partsOf(info.Binding) {

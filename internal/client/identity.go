@@ -60,7 +60,9 @@ type IdentityDetail struct {
 		Target string `json:"target"`
 	} `json:"actions"`
 	Check string `json:"check,omitzero"` // the action that proves it
-	Why   string `json:"why,omitzero"`
+	// Exchanges says that the secret is exchanged for a token, which proves it too.
+	Exchanges bool   `json:"exchanges,omitzero"`
+	Why       string `json:"why,omitzero"`
 }
 
 // IdentityDifference is one part of the binding that a target has otherwise now.

@@ -149,6 +149,31 @@ type heldLease struct{ Lease }
 // Close leaves the lease to its maker.
 func (heldLease) Close() {}
 
+// ProveExchange proves a secret that is not stored yet by exchanging it for a
+// token, where no action proves its identity. It fails as ProveIdentity does.
+func (g *Gateway) ProveExchange(ctx context.Context, p Proving) (ProvedIdentity, error) {
+	out := ProvedIdentity{}
+	if err := g.mayExchange(); err != nil {
+		return out, err
+	}
+	detail := map[string]any{"exchange": true, "new_secret": true}
+	if err := g.Record(ctx, "identity.check", p.Identity, p.By, detail); err != nil {
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, provingLimit)
+	defer cancel()
+	err := p.Trial.Ready(ctx, actions.Narrow{}, func(ctx context.Context, s TokenSend, cred TokenCredential, read func(TokenAnswer) error) error {
+		return g.exchange(ctx, nil, s, cred, read)
+	})
+	if err != nil {
+		f := fault.From(err)
+		out.Code, out.Message, out.Cause = f.Code(), f.Message(), causeText(f)
+		return out, nil
+	}
+	out.OK = true
+	return out, nil
+}
+
 // byOperator says whether an operator makes the call, to prove an identity.
 func (i identified) byOperator() bool { return i.operator != "" }
 
@@ -190,9 +215,13 @@ func (g *Gateway) noteUse(j judged) {
 	g.used(u)
 }
 
+// onTrial is the least generation of a secret that is only tried; stored ones
+// have lower ones.
+const onTrial = 1 << 63
+
 // noteUnusable tells whoever listens that an identity could not be taken at all.
 func (g *Gateway) noteUnusable(id actions.IdentityFact, err error) {
-	if code := fault.CodeOf(err); g.used != nil && aboutIdentity[code] {
+	if code := fault.CodeOf(err); g.used != nil && aboutIdentity[code] && id.Generation < onTrial {
 		g.used(Used{Identity: id.Name, Generation: id.Generation, At: time.Now(), Code: code})
 	}
 }

@@ -100,7 +100,9 @@ type IdentityDetail struct {
 	Differs []Difference     `json:"differs"` // from the site file now, target by target
 	Actions []IdentityAction `json:"actions"`
 	Check   string           `json:"check,omitempty"` // the action that proves it
-	Why     string           `json:"why,omitempty"`   // why it is suspended, missing or not to be seen
+	// Exchanges says that the secret is exchanged for a token, which proves it too.
+	Exchanges bool   `json:"exchanges,omitempty"`
+	Why       string `json:"why,omitempty"` // why it is suspended, missing or not to be seen
 }
 
 // BindingPart is one part of what the secret is bound to.

@@ -1,6 +1,8 @@
 package operatorapi
 
 import (
+	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"chatelaine/internal/actions"
 	"chatelaine/internal/executor"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/gateway"
@@ -18,11 +21,21 @@ import (
 )
 
 // trialLease sends a secret as a bearer token.
-type trialLease struct{ token string }
+type trialLease struct {
+	token string
+	ready error
+}
 
 func (trialLease) Generation() uint64         { return 99 }
 func (trialLease) Scan(b []byte) []secret.Hit { return nil }
 func (trialLease) Close()                     {}
+func (trialLease) Rejected()                  {}
+func (l trialLease) Ready(context.Context, actions.Narrow, gateway.Exchange) error {
+	return l.ready
+}
+func (trialLease) ClientCertificate(executor.Connection) (*tls.Certificate, error) {
+	return nil, nil
+}
 func (l trialLease) Attach(out executor.Outgoing, _ executor.Connection) error {
 	return out.SetHeader("Authorization", "Bearer "+l.token)
 }
@@ -102,6 +115,30 @@ func TestRotateProvesFirst(t *testing.T) {
 	r.decided(opRotateFailed)
 	if out := rotate(params{"unproved": true}); !out.Rotated || out.Proof != nil || r.vault.held["account-bot"].Generation != 2 {
 		t.Errorf("%+v %+v", out, out.Proof)
+	}
+}
+
+// Where no action is named, an exchange for a token is the proof.
+func TestRotateProvesByExchange(t *testing.T) {
+	r := newRig(t)
+	r.vault.write("deploy-test-bot", "https://old.example")
+	r.vault.exchanges, r.vault.ready = true, fault.Newf(fault.RemoteUnauthenticated, "invalid_client")
+	rotate := func() Rotated {
+		t.Helper()
+		out, err := r.perform(opRotate, "deploy-test-bot", nil, r.proved(opRotate, "deploy-test-bot", nil))
+		r.must(err)
+		return out.(Rotated)
+	}
+	if out := rotate(); out.Rotated || out.Proof.Code != fault.RemoteUnauthenticated || !strings.Contains(out.Proof.Cause, "invalid_client") || r.vault.held["deploy-test-bot"].Generation != 1 {
+		t.Errorf("%+v %+v", out, out.Proof)
+	}
+	r.vault.ready = nil
+	if out := rotate(); !out.Rotated || !out.Proof.OK || r.vault.held["deploy-test-bot"].Generation != 2 {
+		t.Errorf("%+v", out)
+	}
+	ch, err := r.challenge(opRotate, "deploy-test-bot", nil)
+	if r.must(err); !strings.Contains(ch.Covers, "once it was exchanged for a token") {
+		t.Error(ch.Covers)
 	}
 }
 

@@ -273,13 +273,16 @@ func (a *API) planRotateIdentity(name string, of object) (statement, error) {
 		return statement{}, err
 	}
 	s := statement{of: given, facts: []approvals.Part{storedFact(was.IdentityView)}}
+	if action != "" {
+		s.of["action"] = action
+	}
 	how := "without proof that it works"
-	if unproved {
+	switch {
+	case unproved:
 		s.of["unproved"] = true
-	} else {
-		if action != "" {
-			s.of["action"] = action
-		}
+	case action == "" && was.Check == "" && was.Exchanges:
+		how = "once it was exchanged for a token"
+	default:
 		if action, err = a.provingAction(was, action); err != nil {
 			return statement{}, err
 		}
@@ -320,7 +323,11 @@ func (a *API) rotate(c *call, r rotation, rotating Rotating) (any, error) {
 	}
 	out := Rotated{}
 	if !r.unproved {
-		p, err := a.g.ProveIdentity(ctx, gateway.Proving{Identity: r.name, Action: r.action, By: r.by, Trial: t.Lease()})
+		prove := a.g.ProveIdentity
+		if r.action == "" {
+			prove = a.g.ProveExchange
+		}
+		p, err := prove(ctx, gateway.Proving{Identity: r.name, Action: r.action, By: r.by, Trial: t.Lease()})
 		if err != nil {
 			a.g.Note(opRotateFailed, r.name, r.by)
 			return nil, err

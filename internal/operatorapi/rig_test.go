@@ -138,7 +138,8 @@ type openVault struct{}
 
 func (openVault) Open() error                                        { return nil }
 func (openVault) Generation(context.Context, string) (uint64, error) { return 1, nil }
-func (openVault) Bound(string, *actions.Target) error                { return nil }
+func (openVault) Bound(*actions.IdentitySpec, *actions.Target) error { return nil }
+func (openVault) Refresh(context.Context, gateway.Exchange)          {}
 func (openVault) Suspect(string)                                     {}
 func (openVault) Lease(context.Context, string) (gateway.Lease, error) {
 	return nil, fault.New(fault.IdentityUnavailable, nil)
@@ -152,10 +153,12 @@ type tableVault struct {
 	held   map[string]Stored
 	locked bool
 
-	check   string // the action that proves every identity
-	tried   string // the newest secret of a rotation
-	trials  int    // not closed yet
-	options PutOptions
+	ready     error  // what an exchange of a trial ends in; only with exchanges
+	exchanges bool   // every identity is exchanged for a token
+	check     string // the action that proves every identity
+	tried     string // the newest secret of a rotation
+	trials    int    // not closed yet
+	options   PutOptions
 }
 
 func (v *tableVault) State() VaultState                    { return VaultState{State: "open"} }
@@ -180,7 +183,7 @@ func (v *tableVault) Identities() ([]IdentityView, error) {
 }
 
 func (v *tableVault) Identity(name string) (IdentityDetail, error) {
-	d := IdentityDetail{IdentityView: IdentityView{Name: name, State: IdentityMissing}, Check: v.check}
+	d := IdentityDetail{IdentityView: IdentityView{Name: name, State: IdentityMissing}, Check: v.check, Exchanges: v.exchanges}
 	if v.locked {
 		d.State = IdentityLocked
 		return d, nil
@@ -216,7 +219,7 @@ func (x tableRotating) Try(_ context.Context, secret []byte, o PutOptions) (Tria
 // tableTrial sends the secret that is tried as a bearer token.
 type tableTrial struct{ tableRotating }
 
-func (x *tableTrial) Lease() gateway.Lease { return trialLease{x.v.tried} }
+func (x *tableTrial) Lease() gateway.Lease { return trialLease{x.v.tried, x.v.ready} }
 func (x *tableTrial) Close()               { x.v.trials-- }
 func (x *tableTrial) Keep(context.Context) (Stored, error) {
 	return x.v.write(x.name, x.v.held[x.name].Destination), nil
