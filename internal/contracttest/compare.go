@@ -189,18 +189,30 @@ func (c *comparison) script() {
 	}
 }
 
-// carriesOneCredential wants exactly the one line that the identity writes, and
-// the secret nowhere else in the bytes.
+// carriesOneCredential wants the secret in the one place that the identity has,
+// and nowhere else in the bytes or in the handshake.
 func (c *comparison) carriesOneCredential(what string, r upstream.Request) {
 	name, value := c.g.cred.line()
-	lines, rest := 0, r.Raw
-	if name != "" {
+	rest := r.Raw
+	switch {
+	case c.g.cred.certificate != nil:
+		if !c.g.cred.shown(r.TLS) {
+			c.differ(what+".credential", "the identity's certificate in the handshake", "another one, or none")
+		}
+	case c.g.cred.bodyPlace() != "":
+		if !c.g.cred.inBody(r.Body) {
+			c.differ(what+".credential", c.g.cred.place(), "not there")
+		}
+		rest = bytes.Replace(r.Raw, []byte(c.g.cred.secret.Text()), nil, 1)
+	case name != "":
 		line := []byte("\r\n" + name + ": " + value + "\r\n")
-		lines = bytes.Count(r.Head(), line)
 		rest = bytes.Replace(r.Raw, line, []byte("\r\n"), 1)
-		if lines != 1 {
+		if lines := bytes.Count(r.Head(), line); lines != 1 {
 			c.differ(what+".credential", "one line "+name, fmt.Sprintf("%d of them", lines))
 		}
+	}
+	if c.g.cred.certificate == nil && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		c.differ(what+".credential", "nowhere else", "also in the handshake as a certificate")
 	}
 	if found := c.g.cred.secret.In(rest); len(found) > 0 {
 		c.differ(what+".credential", "nowhere else", "also in the request as "+strings.Join(found, ", "))
@@ -282,8 +294,9 @@ func namesOf(headers []upstream.Header) []string {
 // identity puts it; that it is there was seen before.
 func (c *comparison) place(what, want string) {
 	name, _ := c.g.cred.line()
-	if want != "" && !strings.EqualFold(want, orNone(name)) {
-		c.differ(what+".credential", want, orNone(name))
+	place := c.g.cred.place()
+	if want != "" && want != place && (name == "" || !strings.EqualFold(want, name)) {
+		c.differ(what+".credential", want, place)
 	}
 }
 
@@ -314,12 +327,12 @@ func (c *comparison) body(what string, w body, r upstream.Request) {
 		if !strings.HasPrefix(mime, "application/x-www-form-urlencoded") {
 			c.differ(what+".headers.Content-Type", "application/x-www-form-urlencoded", orNone(mime))
 		}
-		c.pairs(what+".form", w.tree.(url.Values), string(r.Body))
+		c.pairs(what+".form", w.tree.(url.Values), string(c.standIn(r.Body)))
 	case "json":
 		if media, _, _ := strings.Cut(mime, ";"); media != "application/json" && !strings.HasSuffix(media, "+json") {
 			c.differ(what+".headers.Content-Type", "application/json", orNone(mime))
 		}
-		doc, err := validate.Parse(r.Body, validate.AnswerLimits())
+		doc, err := validate.Parse(c.standIn(r.Body), validate.AnswerLimits())
 		switch {
 		case err != nil:
 			c.differ(what+".json", string(validate.Canonical(w.tree)), "not strict JSON: "+string(r.Body))
@@ -327,6 +340,20 @@ func (c *comparison) body(what string, w body, r upstream.Request) {
 			c.value(what+".json", w.tree, doc)
 		}
 	}
+}
+
+// standIn writes ${credential} in place of the secret of an identity that is sent
+// in the body, as the fixture has it there.
+func (c *comparison) standIn(body []byte) []byte {
+	place := c.g.cred.bodyPlace()
+	if place == "" || !c.g.cred.inBody(body) {
+		return body
+	}
+	text := standInCredential
+	if !strings.HasPrefix(place, "/") {
+		text = url.QueryEscape(text)
+	}
+	return bytes.Replace(body, []byte(c.g.cred.secret.Text()), []byte(text), 1)
 }
 
 func joined(words []string) string { return strings.Join(words, ", ") }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"chatelaine/internal/actions/strictyaml"
 	"chatelaine/internal/contracttest/upstream"
 )
@@ -277,7 +279,7 @@ func (d decoder) sent(n *strictyaml.Node) sent {
 	s.query = d.pairs(n.Get("query"), "query")
 	s.headers = d.headers(n.Get("headers"))
 	if c := n.Get("credential"); c != nil {
-		s.credential, _ = d.f.Text(c, "credential")
+		s.credential = d.credential(c)
 	}
 	for _, form := range []string{"json", "form", "text"} {
 		v := n.Get(form)
@@ -298,6 +300,16 @@ func (d decoder) sent(n *strictyaml.Node) sent {
 		}
 	}
 	return s
+}
+
+// credential reads where the one credential must be.
+func (d decoder) credential(n *strictyaml.Node) string {
+	text, ok := d.f.Text(n, "credential")
+	place, inBody := strings.CutPrefix(text, placeBody)
+	if ok && text != placeNone && text != placeCertificate && (!inBody || place == "") && !httpguts.ValidHeaderFieldName(text) {
+		d.f.Report(n.Pos, "word", "the name of a header, body /MEMBER, body FIELD, client certificate, or none", "%q is no place of a credential", text)
+	}
+	return text
 }
 
 // pairs reads the names and values of a query or a form; mappings inside each

@@ -71,8 +71,18 @@ type sent struct {
 	query        map[string][]string
 	headers      []upstream.Header
 	body         body
-	credential   string // header that must carry it, "none", or "" for the identity's own place
+	credential   string // where it must be, in the words below, or "" for the identity's own place
 }
+
+// The words for the place of a credential; any other is the name of a header.
+const (
+	placeNone        = "none"
+	placeCertificate = "client certificate"
+	placeBody        = "body " // and a pointer, or the name of a form's field
+)
+
+// standInCredential stands in a fixture for the planted secret.
+const standInCredential = "${credential}"
 
 // body is the body of a request, in one of its forms.
 type body struct {

@@ -16,12 +16,28 @@ targets:
   keyed:   {url: "https://keyed.example:8443", identity: key, actions: [get_keyed], effects: [read]}
   signed:  {url: "https://signed.example", identity: pair, actions: [get_signed], effects: [read]}
   open:    {url: "https://open.example", identity: nobody, actions: [get_open], effects: [read]}
+  posts:   {url: "https://posts.example", identity: pager, actions: [post_thing], effects: [read, change], ask: session}
+  fields:  {url: "https://fields.example", identity: fielded, actions: [post_field], effects: [read, change], ask: session}
+  meshed:  {url: "https://meshed.example", identity: mesh, actions: [get_meshed], effects: [read]}
+  tokens:  {url: "https://tokens.example", identity: machine, actions: [get_token1], effects: [read]}
+  people:  {url: "https://people.example", identity: person, actions: [get_token2], effects: [read]}
+  apps:    {url: "https://apps.example", identity: app, actions: [get_token3], effects: [read], with: {repo: web}}
+  robots:  {url: "https://robots.example", identity: robot, actions: [get_token4], effects: [read]}
+  images:  {url: "https://images.example", identity: images, actions: [get_token5], effects: [read]}
   local:   {url: "http://127.0.0.1:8080", identity: bot, actions: [get_local], effects: [read], allow: [loopback]}
 identities:
   bot:    {kind: bearer}
   key:    {kind: header, name: X-Api-Key, prefix: "k "}
   pair:   {kind: basic, username: chatelaine}
   nobody: {kind: none}
+  pager:   {kind: body, json: /auth/routing_key}
+  fielded: {kind: body, form: token}
+  mesh:    {kind: client_certificate}
+  machine: {kind: oauth2_client, token: {url: "https://login.example/token"}, client_id: a, scopes: [b]}
+  person:  {kind: oauth2_refresh, token: {url: "https://login.example/token"}, client_id: a}
+  app:     {kind: github_app, token: {url: "https://login.example"}, app_id: "1", installation: "2", repositories: {from: target.repo}, permissions: {contents: read}}
+  robot:   {kind: jwt_bearer, token: {url: "https://login.example/token"}, issuer: a, scopes: [b]}
+  images:  {kind: registry_token, token: {url: "https://login.example/token"}, username: a, service: b, scopes: ["repository:a:pull"]}
 `
 
 // reads is a contract that reads; ACTION and TARGET are replaced.
@@ -106,7 +122,8 @@ func writeWith(t *testing.T, contracts, fixtures map[string]string) Options {
 	}
 	put("targets.yaml", site)
 	put("contracts/set_thing/contract.yaml", sets)
-	for action, target := range map[string]string{"get_thing": "things", "get_keyed": "keyed", "get_signed": "signed", "get_open": "open", "get_local": "local"} {
+	for action, target := range map[string]string{"get_thing": "things", "get_keyed": "keyed", "get_signed": "signed", "get_open": "open", "get_local": "local",
+		"get_meshed": "meshed", "get_token1": "tokens", "get_token2": "people", "get_token3": "apps", "get_token4": "robots", "get_token5": "images"} {
 		put("contracts/"+action+"/contract.yaml", strings.NewReplacer("ACTION", action, "TARGET", target).Replace(reads))
 	}
 	for action, text := range contracts {

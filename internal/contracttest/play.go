@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	"chatelaine/internal/actions"
-	"chatelaine/internal/contracttest/planted"
 	"chatelaine/internal/contracttest/upstream"
 	"chatelaine/internal/fault"
 	"chatelaine/internal/validate"
@@ -68,17 +67,20 @@ func (p player) play(ctx context.Context, fx fixture) (got, error) {
 	if !ok {
 		return got{}, fmt.Errorf("the target %s has no identity", target.Name())
 	}
-	secret := planted.Random()
+	cred, err := newCredential(p.trust, spec, target)
+	if err != nil {
+		return got{}, err
+	}
 	answers, err := p.signers.fill(fx.answers, fx.now)
 	if err != nil {
 		return got{}, err
 	}
 	c, _ := p.set.Contract(fx.action)
-	r, err := newRemote(p.trust, target, answers, secret)
+	r, err := newRemote(p.trust, target, answers, cred.secret)
 	if err != nil {
 		return got{}, err
 	}
-	t := turn{player: p, fx: fx, c: c, r: r, g: got{cred: credential{secret, spec, target}, target: target}}
+	t := turn{player: p, fx: fx, c: c, r: r, g: got{cred: cred, target: target}}
 	t.call(ctx, looking)
 	r.close() // so that nothing arrives any more
 	g := t.g

@@ -119,6 +119,12 @@ func TestEveryIdentityKind(t *testing.T) {
 		"get_signed": {"Authorization", "/things/a7"},
 		"get_open":   {"none", "/things/a7"},
 		"get_local":  {"Authorization", "/things/a7"},
+		"get_meshed": {"client certificate", "/things/a7"},
+		"get_token1": {"Authorization", "/things/a7"},
+		"get_token2": {"Authorization", "/things/a7"},
+		"get_token3": {"Authorization", "/things/a7"},
+		"get_token4": {"Authorization", "/things/a7"},
+		"get_token5": {"Authorization", "/things/a7"},
 	} {
 		t.Run(action, func(t *testing.T) {
 			text := strings.NewReplacer("credential: Authorization", "credential: "+c.credential, "/api/things/a7", c.path).Replace(whole)

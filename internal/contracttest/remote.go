@@ -65,7 +65,9 @@ func (t *trust) leaf(host string) (tls.Certificate, error) {
 // host name; only the dialer and the trust are replaced.
 func newRemote(t *trust, target *actions.Target, answers []answer, secret *planted.Secret) (*remote, error) {
 	r := &remote{answers: answers, secret: secret}
-	o := upstream.Options{Script: r.answer}
+	// Every identity is asked for a certificate, so that one is seen that shows what
+	// it should not.
+	o := upstream.Options{Script: r.answer, AsksClient: true}
 	if target.Scheme() == "https" {
 		leaf, err := t.leaf(target.Host())
 		if err != nil {
@@ -168,7 +170,7 @@ func (r *remote) answer(upstream.Request) upstream.Answer {
 // render makes a server's answer of a fixture's.
 func (r *remote) render(a answer, limit time.Duration) upstream.Answer {
 	fill := func(b []byte) []byte {
-		return bytes.ReplaceAll(b, []byte("${credential}"), []byte(r.secret.Text()))
+		return bytes.ReplaceAll(b, []byte(standInCredential), []byte(r.secret.Text()))
 	}
 	out := upstream.Answer{Status: a.status, Body: fill(a.body)}
 	for _, h := range a.headers {

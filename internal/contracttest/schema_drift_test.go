@@ -93,8 +93,8 @@ want:
   display: {log: {text: a, truncated: false}}
   sent:
     - {step: request, method: POST, path: /a, query: {a: [1, b, true]}, headers: {Accept: a}, json: {}, credential: Authorization}
-    - {step: request, method: POST, path: /a, form: {a: {b: [1, {c: d}]}}}
-    - {step: request, method: POST, path: /a, text: a}
+    - {step: request, method: POST, path: /a, form: {a: {b: [1, {c: d}]}}, credential: body token}
+    - {step: request, method: POST, path: /a, text: a, credential: client certificate}
 `
 
 var driftFixtures = []string{driftFixture, "name: a failure\ninput: {}\nwant: {ok: false, code: INVALID_RESPONSE, layer: schema}\n"}

@@ -78,13 +78,8 @@ func (c *CA) Leaf(hosts ...string) (tls.Certificate, error) {
 
 // LeafUntil is Leaf with an end of validity, which may have passed.
 func (c *CA) LeafUntil(end time.Time, hosts ...string) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
 	t := template("upstream")
 	t.NotAfter = end
-	t.KeyUsage = x509.KeyUsageDigitalSignature
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, h := range hosts {
 		if a, err := netip.ParseAddr(h); err == nil {
@@ -93,9 +88,26 @@ func (c *CA) LeafUntil(end time.Time, hosts ...string) (tls.Certificate, error) 
 			t.DNSNames = append(t.DNSNames, h)
 		}
 	}
+	return c.sign(t)
+}
+
+// Client makes a certificate that a client of that name shows.
+func (c *CA) Client(name string) (tls.Certificate, error) {
+	t := template(name)
+	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return c.sign(t)
+}
+
+// sign makes a key and its certificate.
+func (c *CA) sign(t *x509.Certificate) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	t.KeyUsage = x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, t, c.cert, key.Public(), c.key)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("making a server certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("making a certificate: %w", err)
 	}
 	leaf, err := x509.ParseCertificate(der)
 	return tls.Certificate{Certificate: [][]byte{der, c.cert.Raw}, PrivateKey: key, Leaf: leaf}, err

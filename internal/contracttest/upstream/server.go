@@ -26,6 +26,7 @@ type Options struct {
 	Certificate tls.Certificate // makes it an HTTPS server
 	NextProtos  []string        // ALPN; none where empty
 	MaxTLS      uint16          // highest TLS version; 0: the library's
+	AsksClient  bool            // asks for a certificate of the client and takes any, or none
 	Script      Script          // nil: 404 for everything
 	// OnConn decides about connection n (from 1) before anything is read:
 	// only Hang and Close at AtAccept or BeforeRead count.
@@ -195,6 +196,9 @@ func (s *Server) secure(tcp net.Conn, cert tls.Certificate) (net.Conn, *tls.Conn
 		return tcp, nil, nil
 	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: s.o.NextProtos, MaxVersion: s.o.MaxTLS}
+	if s.o.AsksClient {
+		cfg.ClientAuth = tls.RequestClientCert
+	}
 	cfg.SetSessionTicketKeys([][32]byte{sessionKey})
 	tc := tls.Server(tcp, cfg)
 	if err := tc.Handshake(); err != nil {
