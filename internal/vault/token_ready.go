@@ -25,6 +25,9 @@ func (l *Lease) Ready(ctx context.Context, n Narrow, x Exchange) error {
 	if l.none || !l.binding.Exchanges() {
 		return nil
 	}
+	if l.isOver() {
+		return fault.New(fault.Internal, errLeaseClosed)
+	}
 	key, err := l.binding.tokenKey(l.name, l.generation, n)
 	if err != nil {
 		return err
@@ -45,6 +48,12 @@ func (l *Lease) Ready(ctx context.Context, n Narrow, x Exchange) error {
 	}
 	l.key, l.tokens = key, append(l.tokens, t)
 	return nil
+}
+
+func (l *Lease) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // Rejected says that the target refused what was attached (401): the token is not

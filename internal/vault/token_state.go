@@ -165,7 +165,20 @@ func (e *tokenEntry) failed(err error, now time.Time) {
 		return
 	}
 	e.err = err
+	if ours(err) {
+		e.err, e.again = nil, time.Time{}
+	}
 	e.move(phaseSpent)
+}
+
+// ours says whether the daemon itself ended an exchange, so that nobody is spared a
+// request by waiting: after an unlock the next call must not still hear of the lock.
+func ours(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.VaultLocked, fault.IdentityUnavailable, fault.AuditUnavailable, fault.Overloaded, fault.Internal:
+		return true
+	}
+	return false
 }
 
 // refused takes note that the target refused the token. A second refusal within the
