@@ -1,10 +1,12 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"chatelaine/internal/client"
+	"chatelaine/internal/doctor"
 	"chatelaine/internal/testkit"
 )
 
@@ -87,6 +91,16 @@ func TestKeychain(t *testing.T) {
 	if s, err := op.Status(h.ctx()); err != nil || !strings.Contains(s.Vault.Backend, "keychain") {
 		t.Errorf("status says %+v, %v", s.Vault, err)
 	}
+	thiefGets(t, address, doctor.Solved, "1 item is readable without a prompt, and ciphertext")
+	slot := client.NewSlot{Kind: "keychain", Opens: "passphrase"}
+	err := patiently(func() error {
+		_, err := op.AddSlot(h.ctx(), slot, []byte(vaultPass), nil, h.proof(op, client.OpAddSlot, "", slot.Params()))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thiefGets(t, address, doctor.NotSolved, "what opens the vault is readable without a prompt; 1 other item is ciphertext")
 	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
@@ -121,4 +135,30 @@ func TestKeychain(t *testing.T) {
 	p := testkit.Plant(planted)
 	p.Refuse(t, "the log at debug level", h.log.bytes())
 	p.RefuseProcess(t, h.proc.Process.Pid)
+}
+
+// thiefGets is what any program of the session reads in the keychain: the doctor
+// asks as one.
+func thiefGets(t *testing.T, address string, want doctor.Verdict, text string) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = []string{attackRole + "=" + strconv.Itoa(os.Getpid()), "DBUS_SESSION_BUS_ADDRESS=" + address}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Plant(planted).Refuse(t, "what the doctor says", out)
+	var all []doctor.Finding
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if f.ID == "keychain" && (f.Verdict != want || !strings.Contains(f.Detail, text)) {
+			t.Errorf("%s, %s; want %s, %s", f.Verdict, f.Detail, want, text)
+		}
+	}
 }
