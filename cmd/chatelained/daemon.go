@@ -52,6 +52,8 @@ type daemon struct {
 
 	accepting sync.Mutex // one unlock or reload at a time: both compare or change what is accepted
 
+	known identitiesKnown
+
 	mu        sync.Mutex
 	listeners []operatorapi.Listener // guarded by mu
 	problems  []string               // guarded by mu; what is not served until an operator accepts it
@@ -82,7 +84,7 @@ func openDaemon(pl client.Places, cfg Config, log *slog.Logger, env environment)
 	if err := d.self.checkMachine(pl.State); err != nil {
 		return d, usageError{err}
 	}
-	set, problems := actions.LoadSet(pl.SiteFile(), pl.Contracts())
+	set, problems := actions.LoadSetAtStart(pl.SiteFile(), pl.Contracts())
 	if len(problems) > 0 {
 		return d, usageError{renderProblems(problems)}
 	}
@@ -142,7 +144,9 @@ func (d *daemon) joinGateway(set *actions.Set) {
 	})
 	d.gateway.RegisterState(d.metrics)
 	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s, reason) })
+	d.metrics.MustRegister(identityMetrics{d})
 	d.vault.OnLock(d.locked)
+	d.vault.OnSuspend(d.suspended)
 }
 
 // close gives everything back, in the opposite order.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -18,12 +19,19 @@ const manyContracts = maxContracts
 // tells contracts per second of the clock, the aim being all of them in one, and
 // per second of processor time, which a busy machine does not change much. Its
 // baseline, yaml/cpu-s, is reading the same files with the strict reader alone.
+//
+// "start" is how a daemon loads its first set: it collects garbage less often.
 func BenchmarkLoadSet(b *testing.B) {
 	site, dir := writeMany(b, manyContracts)
+	b.Run("start", func(b *testing.B) { benchmarkLoad(b, LoadSetAtStart, site, dir) })
+	b.Run("reload", func(b *testing.B) { benchmarkLoad(b, LoadSet, site, dir) })
+}
+
+func benchmarkLoad(b *testing.B, load func(site, dir string) (*Set, Problems), site, dir string) {
 	b.ReportAllocs()
 	used := cpuTime(b)
 	for b.Loop() {
-		set, ps := LoadSet(site, dir)
+		set, ps := load(site, dir)
 		if len(ps) > 0 || len(set.contracts) != manyContracts {
 			b.Fatal(len(ps), ps[:min(len(ps), 3)])
 		}
@@ -38,6 +46,21 @@ func BenchmarkLoadSet(b *testing.B) {
 		}
 	}
 	b.ReportMetric(manyContracts/(cpuTime(b)-start).Seconds(), "yaml/cpu-s")
+}
+
+// A program that loads at its start leaves the collector as it found it.
+func TestLoadSetAtStart(t *testing.T) {
+	site, dir := writeMany(t, 2)
+	for _, percent := range []int{100, 70} {
+		was := debug.SetGCPercent(percent)
+		set, ps := LoadSetAtStart(site, dir)
+		if after := debug.SetGCPercent(was); after != percent {
+			t.Errorf("GOGC was %d and is %d", percent, after)
+		}
+		if len(ps) > 0 || len(set.contracts) != 2 {
+			t.Error(ps)
+		}
+	}
 }
 
 // A full set loads, and every contract keeps its own schemas: nothing that is

@@ -115,10 +115,11 @@ func (v schemaView) referred(s map[string]any) map[string]any {
 // flat joins a schema with everything that holds beside it by $ref and allOf,
 // as far as the loader looks at schemas: the first word about a key stands, but
 // properties and required are joined. Branches of which one holds are listed
-// under anyOf. The result is a copy.
+// under anyOf. The result is not to be changed: a schema with nothing to join is
+// its own.
 func (v schemaView) flat(s map[string]any) map[string]any {
-	if s == nil {
-		return nil
+	if s == nil || isFlat(s) {
+		return s
 	}
 	out := map[string]any{}
 	props := map[string]any{}
@@ -154,6 +155,14 @@ func (v schemaView) flat(s map[string]any) map[string]any {
 		out["anyOf"] = branches
 	}
 	return out
+}
+
+// joining are the keywords that put other schemas beside the one they stand in.
+var joining = []string{"$ref", "allOf", "anyOf", "oneOf", "then", "else", "if", "dependentSchemas", "$defs"}
+
+// isFlat says whether nothing is joined to a schema; most are such.
+func isFlat(s map[string]any) bool {
+	return !slices.ContainsFunc(joining, func(key string) bool { _, there := s[key]; return there })
 }
 
 // branchesOf lists the schemas of which one may hold beside a schema; the empty one

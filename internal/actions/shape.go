@@ -72,13 +72,19 @@ func flatShape(s shape) shape {
 		return nil
 	}
 	out := plainView(s).flat(s)
-	if types, ok := out["type"].([]any); ok {
+	types, several := out["type"].([]any)
+	vs, listed := out["enum"].([]any)
+	if !several && !listed {
+		return out
+	}
+	out = maps.Clone(out)
+	if several {
 		types = slices.DeleteFunc(slices.Clone(types), func(t any) bool { return t == "null" })
 		if out["type"] = types; len(types) == 1 {
 			out["type"] = types[0]
 		}
 	}
-	if vs, ok := out["enum"].([]any); ok {
+	if listed {
 		out["enum"] = slices.DeleteFunc(slices.Clone(vs), func(v any) bool { return v == nil })
 	}
 	return out

@@ -11,7 +11,32 @@ import (
 // of: members sorted by code point, no space, exact decimals normalised, only
 // the escapes that JSON demands. It panics on a value that Parse cannot make,
 // because a digest of something else would be worse.
-func Canonical(v any) []byte { return appendCanonical(nil, v) }
+func Canonical(v any) []byte { return appendCanonical(make([]byte, 0, roomFor(v)), v) }
+
+// roomFor is about what a value takes in its canonical form: a digest is taken of
+// every schema and file, and what grows by doubling leaves as much again behind.
+func roomFor(v any) int {
+	const mark = 8 // quotes, comma, colon, true, a short number
+	switch v := v.(type) {
+	case string:
+		return len(v) + mark
+	case json.Number:
+		return len(v) + mark
+	case []any:
+		room := mark
+		for _, e := range v {
+			room += roomFor(e)
+		}
+		return room
+	case map[string]any:
+		room := mark
+		for name, e := range v {
+			room += len(name) + mark + roomFor(e)
+		}
+		return room
+	}
+	return mark
+}
 
 func appendCanonical(out []byte, v any) []byte {
 	switch v := v.(type) {

@@ -49,10 +49,10 @@ type Pos struct{ Line, Column int }
 // Node is one value with its place.
 type Node struct {
 	Kind    Kind
+	Truth   bool // of a Bool
+	Plain   bool // a String written without quotes
 	Pos     Pos
 	Text    string // text of a String; the JSON spelling of a Number
-	Truth   bool   // of a Bool
-	Plain   bool   // a String written without quotes
 	Items   []*Node
 	Members []Member
 

@@ -246,7 +246,10 @@ func (f *File) convert(n ast.Node, depth int) *Node {
 	case *ast.LiteralNode:
 		return &Node{Kind: String, Pos: at, Text: v.Value.Value}
 	}
-	return f.scalarOf(n.GetToken())
+	if c, ok := f.scalarOf(n.GetToken()); ok {
+		return &c
+	}
+	return nil
 }
 
 // placeOf is where a node begins: the parser gives a block mapping the place of
@@ -297,8 +300,8 @@ func (f *File) key(k ast.MapKeyNode) (string, Pos, bool) {
 	if t != nil && t.Type == token.NullType && t.Value == "null" {
 		return t.Value, at, true // a pick has a key of that name
 	}
-	n := f.scalarOf(t)
-	if n == nil {
+	n, ok := f.scalarOf(t)
+	if !ok {
 		return "", at, false
 	}
 	if n.Kind != String {
@@ -315,58 +318,58 @@ var (
 )
 
 // scalarOf reads one scalar by the JSON core schema; the parser's own opinion
-// of plain words is not asked.
-func (f *File) scalarOf(t *token.Token) *Node {
+// of plain words is not asked. false means that what it cannot take was reported.
+func (f *File) scalarOf(t *token.Token) (Node, bool) {
 	at := posOf(t)
 	if t == nil {
 		f.Report(at, "syntax", "", "a value that cannot be read")
-		return nil
+		return Node{}, false
 	}
 	switch t.Type {
 	case token.DoubleQuoteType:
 		if strings.ContainsRune(t.Value, utf8.RuneError) {
 			f.Report(at, "escape", "write the character itself, or both halves of a pair", "a broken escape")
-			return nil
+			return Node{}, false
 		}
-		return &Node{Kind: String, Pos: at, Text: t.Value}
+		return Node{Kind: String, Pos: at, Text: t.Value}, true
 	case token.SingleQuoteType:
-		return &Node{Kind: String, Pos: at, Text: t.Value}
+		return Node{Kind: String, Pos: at, Text: t.Value}, true
 	case token.ImplicitNullType:
 		f.Report(at, "missing-value", "write the value, null or \"\"", "a value is missing")
-		return nil
+		return Node{}, false
 	}
 	return f.plain(at, t)
 }
 
-func (f *File) plain(at Pos, t *token.Token) *Node {
+func (f *File) plain(at Pos, t *token.Token) (Node, bool) {
 	s := t.Value
 	switch s {
 	case "null":
 		if strings.TrimSpace(t.Origin) != "null" {
 			f.Report(at, "missing-value", "write the value, null or \"\"", "a value is missing")
-			return nil
+			return Node{}, false
 		}
-		return &Node{Kind: Null, Pos: at}
+		return Node{Kind: Null, Pos: at}, true
 	case "true", "false":
-		return &Node{Kind: Bool, Pos: at, Truth: s == "true"}
+		return Node{Kind: Bool, Pos: at, Truth: s == "true"}, true
 	case "~", "Null", "NULL", "True", "TRUE", "False", "FALSE":
 		f.Report(at, "scalar", "write null, true or false; a text wants quotes", "%s is a spelling that JSON does not have", s)
-		return nil
+		return Node{}, false
 	case "":
 		f.Report(at, "missing-value", "write the value, null or \"\"", "a value is missing")
-		return nil
+		return Node{}, false
 	}
 	mayBeNumber := strings.IndexByte("0123456789+-.", s[0]) >= 0 // spares most texts two patterns
 	if mayBeNumber && jsonNumber.MatchString(s) {
-		return &Node{Kind: Number, Pos: at, Text: s}
+		return Node{Kind: Number, Pos: at, Text: s}, true
 	}
 	if mayBeNumber && otherNumber.MatchString(s) {
 		f.Report(at, "number", "write it as JSON does, or in quotes where it is a text", "%s is a number in a spelling that JSON does not have", s)
-		return nil
+		return Node{}, false
 	}
 	if t.Type == token.StringType {
-		return &Node{Kind: String, Pos: at, Text: s, Plain: true}
+		return Node{Kind: String, Pos: at, Text: s, Plain: true}, true
 	}
 	f.Report(at, "scalar", "put a text in quotes", "a value that cannot be read")
-	return nil
+	return Node{}, false
 }
