@@ -3,6 +3,7 @@ package vault
 import (
 	"bytes"
 	"encoding/hex"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,67 @@ func TestWhatIsSaidOfASecretIsKept(t *testing.T) {
 			t.Errorf("%s: it is taken", name)
 		}
 		wantErr(t, err, ErrBadIdentity)
+	}
+}
+
+// TestNoFlippedBitMovesASecret flips each bit of an entry whose body somebody
+// could seal again: it says the same, is refused, or its secret does not open.
+func TestNoFlippedBitMovesASecret(t *testing.T) {
+	v, _ := create(t, cheap)
+	if _, err := v.PutIdentity(t.Context(), "b", withMore(), sec(planted), PutOptions{Label: "bot", Expires: time.UnixMilli(1893456000000)}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := v.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := o.contents.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := 0 // bits of what is not bound: time, suspension, label, expiry
+	for i := range len(good) * 8 {
+		b := bytes.Clone(good)
+		b[i/8] ^= 1 << (i % 8)
+		c, err := decodeContents(b)
+		if err != nil {
+			continue
+		}
+		for _, it := range c.items {
+			s, err := v.unsealItem(t.Context(), o, it)
+			if err != nil {
+				continue
+			}
+			s.Wipe()
+			free++
+			was := o.contents.items["b"]
+			was.label, was.expires, was.updated, was.suspended = it.label, it.expires, it.updated, it.suspended
+			if !reflect.DeepEqual(was, it) {
+				t.Errorf("bit %d of byte %d flipped: it opens as %+v", i%8, i/8, it)
+			}
+		}
+	}
+	if free == 0 || free > 8*(8+8+3)+1 {
+		t.Errorf("%d bits are free", free)
+	}
+}
+
+func TestABackupKeepsWhatIsSaid(t *testing.T) {
+	from, _ := create(t, cheap)
+	end := time.UnixMilli(1893456000000)
+	if _, err := from.PutIdentity(t.Context(), "machine", withMore(), sec(planted), PutOptions{Label: "bot", Expires: end}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := from.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, path := create(t, cheap)
+	if _, err := to.Import(t.Context(), b, ByPassphrase(sec(goodPass)), false); err != nil {
+		t.Fatal(err)
+	}
+	i := reopen(t, path, cheap).List()[0]
+	if i.Label != "bot" || !i.Expires.Equal(end) || !reflect.DeepEqual(i.Binding, withMore()) {
+		t.Errorf("got %+v", i)
 	}
 }
