@@ -43,6 +43,9 @@ func (a *app) status(ctx context.Context, asJSON bool) error {
 		for _, p := range s.Contracts.Problems {
 			a.note("contracts: %s", printable(p))
 		}
+		for _, p := range s.Identities.Problems {
+			a.note("identity %s", printable(p))
+		}
 		a.nextSteps(s)
 		return nil
 	})

@@ -69,7 +69,7 @@ func defaultConfig() Config {
 		AgentTCP: defaultAgentPort, Backend: "file",
 		Calls: defaultCalls, CallsPerTarget: defaultPerTarget, AnswerBytes: defaultAnswer,
 		SessionLife: defaultSession, SessionIdle: defaultIdle, CardLife: defaultCard, LedgerKeep: defaultKeep,
-		vaultLocks: vaultLocks{OnWake: true},
+		vaultLocks: vaultLocks{OnWake: true, WarnBefore: defaultWarnBefore},
 		LogLevel:   "info", LogFormat: "text",
 		from: map[string]string{}, names: map[string]string{},
 	}

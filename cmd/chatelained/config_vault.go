@@ -7,15 +7,16 @@ import (
 	"chatelaine/internal/vault"
 )
 
-// vaultLocks are the settings of the vault that concern when it locks by itself
-// and where its counter lies.
+// vaultLocks are the settings of the vault that concern when it locks by itself,
+// where its counter lies, and when it warns.
 type vaultLocks struct {
 	Idle, Age          time.Duration // 0: off
+	WarnBefore         time.Duration // of a secret's expiry; 0: off
 	OnWake             bool
 	GenerationKeychain bool
 }
 
-var vaultLockKeys = []string{"lock_idle", "lock_after", "lock_on_sleep", "generation_keychain"}
+var vaultLockKeys = []string{"lock_idle", "lock_after", "lock_on_sleep", "generation_keychain", "warn_before"}
 
 // Bounds of the two times: a vault that locks within a minute serves nobody, and
 // a year is as good as off.
@@ -24,11 +25,16 @@ const (
 	longestLock  = 365 * 24 * time.Hour
 )
 
+// defaultWarnBefore is two weeks: somebody is on leave for one, and a new secret
+// from another team takes days.
+const defaultWarnBefore = 14 * 24 * time.Hour
+
 // vaultLocks reads them. Off is the default for both times, because a daemon
 // without a person beside it would stand still at night.
 func (r *reader) vaultLocks(n *strictyaml.Node) {
 	r.lockTime(n.Get("lock_idle"), "vault.lock_idle", &r.c.Idle)
 	r.lockTime(n.Get("lock_after"), "vault.lock_after", &r.c.Age)
+	r.lockTime(n.Get("warn_before"), "vault.warn_before", &r.c.WarnBefore)
 	r.truth(n.Get("lock_on_sleep"), "vault.lock_on_sleep", &r.c.OnWake)
 	r.truth(n.Get("generation_keychain"), "vault.generation_keychain", &r.c.GenerationKeychain)
 }
@@ -80,6 +86,7 @@ func (l vaultLocks) rows() [][2]string {
 	return [][2]string{
 		{"vault.lock_idle", text(l.Idle)}, {"vault.lock_after", text(l.Age)},
 		{"vault.lock_on_sleep", truth[l.OnWake]}, {"vault.generation_keychain", truth[l.GenerationKeychain]},
+		{"vault.warn_before", text(l.WarnBefore)},
 	}
 }
 

@@ -71,10 +71,8 @@ func (d *daemon) identityView(set *actions.Set, name string, stored map[string]v
 		v.State = operatorapi.IdentityUnnamed
 	case len(differences(set, spec, info.Binding)) > 0:
 		v.State = operatorapi.IdentityElsewhere
-	case !info.Expires.IsZero() && !time.Now().Before(info.Expires):
-		v.State = operatorapi.IdentityExpired
 	default:
-		v.State = operatorapi.IdentityStored
+		v.State = d.expiryState(info.Expires, time.Now())
 	}
 	return v
 }

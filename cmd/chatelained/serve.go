@@ -113,6 +113,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	wg.Go(func() { d.vault.WatchSources(sweeping) })
 	wg.Go(func() { d.gateway.KeepFresh(sweeping) })
 	wg.Go(func() { d.usage.Watch(sweeping, d.usageLost) })
+	wg.Go(func() { d.watchExpiry(sweeping) })
 	for _, s := range all {
 		wg.Add(1)
 		go func() {

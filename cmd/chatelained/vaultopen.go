@@ -65,6 +65,7 @@ func (d *daemon) unlockBy(open func() error) error {
 		return err
 	}
 	d.gateway.Unlocked()
+	d.warnExpiry(time.Now())
 	return nil
 }
 

@@ -29,6 +29,10 @@ type Status struct {
 	Vault     VaultStatus     `json:"vault"`
 	Contracts ContractsStatus `json:"contracts"`
 	Record    RecordStatus    `json:"record"`
+	// Identities tells which identities a person should look at.
+	Identities struct {
+		Problems []string `json:"problems"`
+	} `json:"identities"`
 	Approvals struct {
 		Open int `json:"open"`
 	} `json:"approvals"`

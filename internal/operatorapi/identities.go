@@ -79,6 +79,7 @@ const (
 	IdentityStored    = "stored"
 	IdentityMissing   = "missing"         // no secret in the vault
 	IdentitySuspended = "suspended"       // answers repeated its secret
+	IdentityExpiring  = "expires soon"    // within vault.warn_before
 	IdentityExpired   = "expired"         // its expiry is over; it is still sent
 	IdentityElsewhere = "bound elsewhere" // a target of the site file is another destination
 	IdentityUnnamed   = "not in targets.yaml"

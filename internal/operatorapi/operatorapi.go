@@ -65,6 +65,8 @@ type Daemon interface {
 	Mode() string
 	Listeners() []Listener
 	Problems() []string
+	// IdentityProblems says which identities a person should look at.
+	IdentityProblems() []string
 	Process() Process
 	// Load reads contracts and targets from the files, whole or not at all, and
 	// puts nothing in force.

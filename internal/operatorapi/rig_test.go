@@ -266,12 +266,13 @@ type fileDaemon struct {
 	kept int
 }
 
-func (d *fileDaemon) Version() string       { return "test" }
-func (d *fileDaemon) ID() string            { return "test" }
-func (d *fileDaemon) Mode() string          { return "test" }
-func (d *fileDaemon) Listeners() []Listener { return nil }
-func (d *fileDaemon) Problems() []string    { return nil }
-func (d *fileDaemon) Process() Process      { return Process{} }
+func (d *fileDaemon) Version() string            { return "test" }
+func (d *fileDaemon) ID() string                 { return "test" }
+func (d *fileDaemon) Mode() string               { return "test" }
+func (d *fileDaemon) Listeners() []Listener      { return nil }
+func (d *fileDaemon) IdentityProblems() []string { return nil }
+func (d *fileDaemon) Problems() []string         { return nil }
+func (d *fileDaemon) Process() Process           { return Process{} }
 
 func (d *fileDaemon) read() (*actions.Set, []error) {
 	set, problems := actions.LoadSet(filepath.Join(d.r.dir, "targets.yaml"), d.r.dir)

@@ -25,20 +25,24 @@ func (a *API) status(*call) (any, error) {
 			authorised++
 		}
 	}
-	problems := a.daemon.Problems()
+	problems, looks := a.daemon.Problems(), a.daemon.IdentityProblems()
 	if problems == nil {
 		problems = []string{}
 	}
+	if looks == nil {
+		looks = []string{}
+	}
 	return map[string]any{
 		"version": a.daemon.Version(), "mode": a.daemon.Mode(), "daemon_id": a.daemon.ID(), "started_at": a.g.Started().UTC(),
-		"vault":     a.vault.State(),
-		"contracts": map[string]any{"loaded": len(contracts), "digest": digest, "problems": problems},
-		"record":    recordView{State: state, NextSeq: rec.NextSeq, Epoch: rec.Epoch, Warning: rec.Warn},
-		"approvals": map[string]any{"open": a.g.OpenCards()},
-		"sessions":  map[string]any{"pending": pending, "authorised": authorised},
-		"calls":     map[string]any{"running": running, "unresolved": unresolved, "damaged": a.g.Damaged()},
-		"listeners": a.daemon.Listeners(),
-		"process":   a.daemon.Process(),
+		"vault":      a.vault.State(),
+		"contracts":  map[string]any{"loaded": len(contracts), "digest": digest, "problems": problems},
+		"identities": map[string]any{"problems": looks},
+		"record":     recordView{State: state, NextSeq: rec.NextSeq, Epoch: rec.Epoch, Warning: rec.Warn},
+		"approvals":  map[string]any{"open": a.g.OpenCards()},
+		"sessions":   map[string]any{"pending": pending, "authorised": authorised},
+		"calls":      map[string]any{"running": running, "unresolved": unresolved, "damaged": a.g.Damaged()},
+		"listeners":  a.daemon.Listeners(),
+		"process":    a.daemon.Process(),
 	}, nil
 }
 
