@@ -57,9 +57,15 @@ func (o bundle) checkLeaf() error {
 	return nil
 }
 
+// checkTime refuses a certificate that servers would refuse. One that is good
+// only later must not take the place of one that is good now.
 func (o bundle) checkTime(now time.Time) error {
-	if end := o.chain[0].NotAfter; now.After(end) {
+	begin, end := o.chain[0].NotBefore, o.chain[0].NotAfter
+	switch {
+	case now.After(end):
 		return fmt.Errorf("its certificate ended on %s; ask its issuer for a new one", end.UTC().Format(time.RFC3339))
+	case now.Add(certificateSkew).Before(begin):
+		return fmt.Errorf("its certificate is good only from %s on; put it then, or compare the clocks", begin.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -206,6 +206,7 @@ func TestPutRefusesCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }
+	later := func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }
 	serverOnly := func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }
 	for name, c := range map[string]struct {
 		text []byte
@@ -219,6 +220,7 @@ func TestPutRefusesCertificates(t *testing.T) {
 		"issuer first":          {join(ca.pem(), leaf, good), "put that one first"},
 		"issuer twice":          {join(leaf, ca.pem(), other.leaf(t, another, nil), good), "the order is"},
 		"ended":                 {join(ca.leaf(t, key, older), good), "ended on"},
+		"not yet":               {join(ca.leaf(t, key, later), good), "only from"},
 		"for servers":           {join(ca.leaf(t, key, serverOnly), good), "clientAuth"},
 		"RSA of 1024":           {join(ca.leaf(t, small, nil), pkcs8(t, small)), "2048"},
 		"P-224":                 {join(ca.leaf(t, weak, nil), pkcs8(t, weak)), "P-256"},

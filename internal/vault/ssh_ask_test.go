@@ -235,3 +235,36 @@ func TestTheEndpointsTokenGoesNowhereElse(t *testing.T) {
 		wantCode(t, err, fault.TargetNotAllowed)
 	}
 }
+
+// FuzzReadCertificate reads answers of a signing endpoint. None breaks anything,
+// and none that is not for our key, by a signature that holds, is taken.
+func FuzzReadCertificate(f *testing.F) {
+	dir := f.TempDir()
+	s := &sshd{address: "127.0.0.1:22", user: "deploy", hostKey: keygen(f, filepath.Join(dir, "ca"))}
+	l := leaseOf(f, "pass", s.caBinding(true), read(f, filepath.Join(dir, "ca")))
+	signer, err := l.SSHSigner(f.Context(), s.made(), "uptime", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	want := signer.PublicKey().(*ssh.Certificate)
+	var good TokenAnswer
+	keyAnswer(string(ssh.MarshalAuthorizedKey(want)))(&good)
+	f.Add(good.Body)
+	f.Add([]byte(`{"data":{"signed_key":"` + s.hostKey + `"}}`))
+	f.Add([]byte(`{"data":{"signed_key":"ssh-ed25519-cert-v01@openssh.com AAAA"}}`))
+	header := http.Header{"Content-Type": {"application/json"}}
+	now := time.Now()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := readCertificate(TokenAnswer{Status: 200, Header: header, Body: b})
+		if err == nil {
+			err = checkCertificate(c, want, now)
+		}
+		if err != nil {
+			wantCode(t, err, fault.InvalidResponse)
+			return
+		}
+		if string(c.Marshal()) != string(want.Marshal()) { // nobody but the CA can make another
+			t.Errorf("%q is taken", b)
+		}
+	})
+}
