@@ -233,3 +233,49 @@ func TestDependenciesAreThoseOfTheModule(t *testing.T) {
 		}
 	}
 }
+
+var (
+	attackRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| [^|]+ \\| (`[^|]+`) \\|$")
+	namedTest = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)(?:/([a-z]+))?`")
+	onlyTests = regexp.MustCompile("^(?:`[^`]+`(?:, )?)+$")
+)
+
+// Each attack of the threat model names tests that exist.
+func TestAttacksNameTheirTests(t *testing.T) {
+	_, table, ok := strings.Cut(read(t, "threat-model.md"), "## Attacks, and the test that tries each")
+	if !ok {
+		t.Fatal("threat-model.md has no table of attacks")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := attackRow.FindAllStringSubmatch(table, -1)
+	if want := strings.Count(table, "\n| ") - 1; len(rows) != want || want < 30 {
+		t.Errorf("%d of %d rows name a test", len(rows), want)
+	}
+	for _, row := range rows {
+		names := namedTest.FindAllStringSubmatch(row[1], -1)
+		if !onlyTests.MatchString(row[1]) || len(names) != strings.Count(row[1], "`")/2 {
+			t.Errorf("not only names of tests: %s", row[1])
+		}
+		for _, n := range names {
+			if !hasTest(t, filepath.Join("..", n[1]), n[2]) {
+				t.Errorf("there is no %s in %s", n[2], n[1])
+			}
+			if n[3] == "" {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("..", n[1], "testdata", n[3]+".txt")); err != nil {
+				t.Errorf("there is no script %s in %s", n[3], n[1])
+			}
+		}
+	}
+}
+
+// hasTest says whether a folder's test files declare the function.
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "\nfunc "+name+"(t *testing.T)") })
+}

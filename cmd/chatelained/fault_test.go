@@ -123,8 +123,8 @@ func TestKillBetweenSendAndAnswer(t *testing.T) {
 	}
 }
 
-// A crash while a person is asked: nothing was sent, the card is gone, the same
-// id starts again.
+// A crash while a person is asked: the daemon starts locked, nothing was sent, the
+// card is gone, the same id starts again.
 func TestKillWhileWaiting(t *testing.T) {
 	t.Parallel()
 	h := rig(t, func(r upstream.Request) upstream.Answer { return release("production", versionOf(r)) })
@@ -135,9 +135,14 @@ func TestKillWhileWaiting(t *testing.T) {
 		t.Fatalf("answered %s", e.Raw)
 	}
 	h.kill()
-	a = h.again("build-worker")
+	h.start()
 	op := h.operator()
 	defer op.Close()
+	if s, err := op.Status(h.ctx()); err != nil || s.Vault.State != "sealed" {
+		t.Errorf("after the kill the vault is %+v, %v", s.Vault, err)
+	}
+	h.unlock()
+	a = h.agent("build-worker")
 	if list := cards(t, h, op); len(list) != 0 {
 		t.Errorf("a card outlived the crash: %+v", list)
 	}
