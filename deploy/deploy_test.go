@@ -47,6 +47,7 @@ func TestUnitSaysWhatOperationsPromises(t *testing.T) {
 		"StartLimitBurst=5",
 		"NoNewPrivileges=yes",
 		"LimitCORE=0",
+		"MemorySwapMax=0",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%s has no line %q", unitFile, want)

@@ -178,3 +178,16 @@ func TestKeychainVerdicts(t *testing.T) {
 		want(t, e.keychainFinding(c.items, "here"), c.v, c.text)
 	}
 }
+
+// TestPageNamesEveryCheck: the page that people look a name up on has it.
+func TestPageNamesEveryCheck(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	_, section, _ := strings.Cut(string(page), "## What a hostile program could do here")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, id := range IDs() {
+		if !strings.Contains(section, "`"+id+"`") {
+			t.Errorf("docs/operations.md does not name %s", id)
+		}
+	}
+}
