@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ type sends struct {
 type sentOne struct {
 	path, auth, body, client string
 	text                     string // all of it
+	r                        *http.Request
 }
 
 func (s *sends) take() []sentOne {
@@ -56,7 +58,7 @@ func counting(t *testing.T, leaf tls.Certificate, trust *x509.CertPool, answer f
 	s := &sends{}
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		q := sentOne{path: r.URL.Path, auth: strings.Join(r.Header["Authorization"], "|"), body: string(body), text: r.RequestURI + fmt.Sprint(r.Header) + string(body)}
+		q := sentOne{path: r.URL.Path, auth: strings.Join(r.Header["Authorization"], "|"), body: string(body), text: r.RequestURI + fmt.Sprint(r.Header) + string(body), r: r}
 		if _, pair, ok := r.BasicAuth(); ok {
 			q.text += pair
 		}
@@ -114,6 +116,13 @@ func (l *login) token(w http.ResponseWriter, q sentOne) {
 	fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":%d%s}`, token, l.expires, refresh)
 }
 
+// gave notes a token of another place.
+func (l *login) gave(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.given = append(l.given, token)
+}
+
 func (l *login) secrets() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,11 +166,14 @@ type kinds struct {
 	login            *login
 	tokens, services *sends
 	guarded          *sends
+	issuer           *issuer
+	realm            *sends
 	key              []byte // the client's private key, PEM
 
 	mu     sync.Mutex
 	before func() // run when a service is asked; guarded by mu
 	stale  bool   // the services refuse every token; guarded by mu
+	echo   bool   // they repeat what they were sent; guarded by mu
 }
 
 // set changes what the services do.
@@ -187,6 +199,9 @@ func newKinds(t *testing.T, names ...string) *kinds {
 			w.WriteHeader(401)
 			return
 		}
+		if k.echo {
+			w.Header().Set("X-You-Sent", q.auth)
+		}
 		_, _ = io.WriteString(w, `{"state":"fine"}`)
 	}
 	certificate, key, trust := clientOf(t, "mesh-bot")
@@ -203,14 +218,24 @@ func newKinds(t *testing.T, names ...string) *kinds {
 	target := func(name, addr string) string {
 		return fmt.Sprintf("  %[1]s: {url: 'https://%[2]s/%[1]s', ca: %[3]s, allow: [loopback], identity: %[1]s-bot, actions: [use_%[1]s], effects: [read, change], ask: session}\n", name, addr, caFile)
 	}
-	place := fmt.Sprintf("token: {url: 'https://%s/oauth2/token', ca: %s, allow: [loopback]}", k.tokens.addr, caFile)
-	k.write("c/targets.yaml", "targets:\n"+target("machine", k.services.addr)+target("person", k.services.addr)+target("pager", k.services.addr)+target("mesh", k.guarded.addr)+
-		"identities:\n  machine-bot: {kind: oauth2_client, client_id: bot, scopes: [a, b], "+place+"}\n"+
-		"  person-bot: {kind: oauth2_refresh, client_id: desk, auth: none, "+place+"}\n"+
+	place := func(addr string) string {
+		return fmt.Sprintf("token: {url: 'https://%s/oauth2/token', ca: %s, allow: [loopback]}", addr, caFile)
+	}
+	k.issuer = &issuer{leaf: testkit.Leaf(t, ca), given: k.login.gave}
+	k.realm = counting(t, testkit.Leaf(t, ca), nil, func(w http.ResponseWriter, q sentOne) { k.issuer.token(w, q.r) })
+	images := k.services.addr // which nobody calls as a registry
+	if slices.Contains(names, "images") {
+		images = startImages(t, ca, "https://"+k.realm.addr+"/token", k.issuer.leaf)
+	}
+	k.write("c/contracts/use_images/contract.yaml", imagesContract)
+	k.write("c/targets.yaml", "targets:\n"+strings.Replace(target("images", images), "/images'", "/v2'", 1)+target("machine", k.services.addr)+target("person", k.services.addr)+target("pager", k.services.addr)+target("mesh", k.guarded.addr)+
+		"identities:\n  machine-bot: {kind: oauth2_client, client_id: bot, scopes: [a, b], "+place(k.tokens.addr)+"}\n"+
+		"  person-bot: {kind: oauth2_refresh, client_id: desk, auth: none, "+place(k.tokens.addr)+"}\n"+
+		"  images-bot: {kind: registry_token, username: bot, service: registry.test, scopes: ['repository:team/app:pull'], "+strings.Replace(place(k.realm.addr), "/oauth2/token", "/token", 1)+"}\n"+
 		"  pager-bot: {kind: body, json: /routing_key}\n  mesh-bot: {kind: client_certificate}\n")
 	k.write("c/chatelaine.yaml", "listen: {agent_tcp: off}\nlog: {level: debug}\nlimits: {calls: 64, calls_per_target: 64}\n")
 	k.open()
-	secrets := map[string]string{"machine": clientSecret, "person": firstRefresh, "pager": pagerKey, "mesh": string(certificate) + string(key)}
+	secrets := map[string]string{"machine": clientSecret, "person": firstRefresh, "pager": pagerKey, "mesh": string(certificate) + string(key), "images": imagesPassword}
 	for _, name := range names {
 		k.putSecret(name+"-bot", secrets[name])
 	}
@@ -247,7 +272,7 @@ func clientOf(t *testing.T, name string) (certificate, key []byte, trust *x509.C
 
 // planted are all secrets that were given or came in this home.
 func (k *kinds) planted() []string {
-	all := append([]string{clientSecret, firstRefresh, pagerKey}, k.login.secrets()...)
+	all := append([]string{clientSecret, firstRefresh, pagerKey, imagesPassword}, k.login.secrets()...)
 	for line := range strings.Lines(string(k.key)) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-") && len(line) > 40 {
 			all = append(all, line)
@@ -284,7 +309,7 @@ func (k *kinds) fine(a *client.Agent, name, id string) {
 // once for all who wait; nothing of any secret stays anywhere.
 func TestKindsOfIdentity(t *testing.T) {
 	t.Parallel()
-	k := newKinds(t, "machine", "pager", "mesh")
+	k := newKinds(t, "machine", "pager", "mesh", "images")
 	a := k.agent("build-worker")
 
 	t.Run("fifty calls, one exchange", func(t *testing.T) {
@@ -322,6 +347,17 @@ func TestKindsOfIdentity(t *testing.T) {
 			t.Errorf("sent %+v", q)
 		}
 	})
+	t.Run("a real registry's token", func(t *testing.T) {
+		k.fine(a, "images", "images-0001")
+		q := k.one(k.realm, imagesPassword)
+		if q.path != "/token" || q.r.URL.Query().Get("scope") != "repository:team/app:pull" {
+			t.Errorf("exchanged by %+v", q)
+		}
+		k.fine(a, "images", "images-0002")
+		if n := len(k.realm.take()); n != 0 {
+			t.Errorf("%d exchanges for a token that is there", n)
+		}
+	})
 	t.Run("a refused token", func(t *testing.T) {
 		k.set(func() { k.stale = true })
 		if e := k.call(a, "use_machine", "machine-stale", "{}"); code(e) != "REMOTE_UNAUTHENTICATED" {
@@ -352,6 +388,32 @@ func TestKindsOfIdentity(t *testing.T) {
 		k.one(k.tokens, clientSecret)
 		k.one(k.services, "access-0002-planted-77b21e")
 	})
+	t.Run("a token that comes back", func(t *testing.T) {
+		k.set(func() { k.echo = true })
+		for i := range 3 {
+			if e := k.call(a, "use_machine", fmt.Sprintf("machine-echo-%d", i), "{}"); code(e) != "INVALID_RESPONSE" {
+				t.Errorf("answered %s", e.Raw)
+			}
+		}
+		k.set(func() { k.echo = false })
+		if e := k.call(a, "use_machine", "machine-suspended", "{}"); code(e) != "IDENTITY_UNAVAILABLE" {
+			t.Errorf("answered %s", e.Raw)
+		}
+	})
+	t.Run("constants that were changed", func(t *testing.T) {
+		op := k.operator()
+		defer op.Close()
+		k.change("c/targets.yaml", "repository:team/app:pull", "repository:team/app:pull,push")
+		if err := k.reload(op); err != nil {
+			t.Fatal(err)
+		}
+		if e := k.call(a, "use_images", "images-wider", "{}"); code(e) != "TARGET_NOT_ALLOWED" {
+			t.Errorf("answered %s", e.Raw)
+		}
+		if n := len(k.realm.take()); n != 0 {
+			t.Errorf("%d exchanges", n)
+		}
+	})
 	k.keepsNothing(t)
 }
 
@@ -379,7 +441,7 @@ func (k *kinds) keepsNothing(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if steps["token"] != 3 || steps["request"] < 50 {
+	if steps["token"] != 4 || steps["challenge"] != 1 || steps["request"] < 50 {
 		t.Errorf("the record has %v", steps)
 	}
 	if !bytes.Contains(views, []byte(`chatelaine_token_exchanges_total{kind="oauth2_client",result="OK"} 3`)) {

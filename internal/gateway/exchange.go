@@ -131,6 +131,8 @@ type exchanged struct {
 	got    executor.Exchange
 	head   []byte // what the record keeps of the answer
 	body   []byte
+	size   int // of the answer's body
+	digest string
 	echoes int
 	fault  *fault.Error
 }
@@ -181,6 +183,9 @@ func placeOf(d executor.Destination) Place {
 // whatever became of it.
 func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(TokenAnswer) error) {
 	got := x.got
+	sum := sha256.Sum256(got.Body)
+	x.size, x.digest = len(got.Body), hex.EncodeToString(sum[:])
+	defer clear(got.Body) // whoever needs a part of it has a copy
 	defer func() {
 		if v := recover(); v != nil { // a remote's bytes take no daemon down
 			g.metrics.panics.Inc()
@@ -258,10 +263,9 @@ func (g *Gateway) exchangeAnswer(x exchanged) auditlog.Event {
 	e := g.exchangeEvent(auditlog.TypeAnswer, x)
 	got := x.got
 	e.Detail["answered"], e.Detail["upstream_status"], e.Detail["writes"] = got.Answered, got.Status, got.Writes
-	e.Detail["body_bytes"], e.Detail["peer"], e.Detail["echoes"] = len(got.Body), got.Connection.RemoteAddr.String(), x.echoes
+	e.Detail["body_bytes"], e.Detail["peer"], e.Detail["echoes"] = x.size, got.Connection.RemoteAddr.String(), x.echoes
 	if x.echoes == 0 {
-		sum := sha256.Sum256(got.Body)
-		e.Detail["body_sha256"] = hex.EncodeToString(sum[:])
+		e.Detail["body_sha256"] = x.digest
 	}
 	e.Body = append(slices.Clip(x.head), x.body...)
 	return e
