@@ -3,6 +3,7 @@ package vault
 import (
 	"bytes"
 	"encoding/hex"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,6 +33,48 @@ func TestOldEntriesAreWrittenAsBefore(t *testing.T) {
 	it.source = "bao:x"
 	if bytes.Equal(it.ad(id), ad) {
 		t.Error("the source is not in the associated data")
+	}
+}
+
+// TestAFileOfBeforeOpens opens a vault that was written when there were three
+// kinds and nothing followed a secret. Its contents are written as they were.
+func TestAFileOfBeforeOpens(t *testing.T) {
+	path := newPath(t)
+	write(t, path, read(t, filepath.Join("testdata", "vault-of-before")))
+	v := reopen(t, path, cheap)
+	o, err := v.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := decodeFile(read(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := derive(o.dataKey, infoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := unseal(key, img.body, join(img.head, img.mac))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := o.contents.encode()
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("its contents are written in another way, %v", err)
+	}
+	for _, i := range v.List() {
+		l, err := v.Lease(t.Context(), i.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := headers{}
+		if err := l.Attach(h, madeFor(i.Binding)); err != nil || len(h) != 1 || i.Label != "" || !i.Expires.IsZero() {
+			t.Errorf("%s: got %+v, %v", i.Name, i, err)
+		}
+		l.Close()
+	}
+	if fact, ok, err := v.GetState("fact"); string(fact) != "value" || !ok || err != nil || len(v.List()) != 3 {
+		t.Errorf("got %q, %d identities, %v", fact, len(v.List()), err)
 	}
 }
 

@@ -143,7 +143,7 @@ func (l *Lease) Attach(out Outgoing, c Made) error {
 	case KindBearer, KindHeader, KindBasic:
 		return l.setHeader(out)
 	}
-	return fault.Newf(fault.Internal, "kind %s attaches nothing yet", l.binding.Kind)
+	return fault.Newf(fault.Internal, "kind %s attaches nothing to a request", l.binding.Kind)
 }
 
 func (l *Lease) setHeader(out Outgoing) error {
