@@ -143,6 +143,7 @@ func (d *daemon) joinGateway(set *actions.Set) {
 		OnRejected: d.alert.rejected, OnUsed: d.identityUsed,
 	})
 	d.gateway.RegisterState(d.metrics)
+	d.metrics.MustRegister(modeGauge(d.Mode()))
 	d.sessions.OnEnd(func(s sessions.Session, reason string) { d.gateway.SessionEnded(s, reason) })
 	d.metrics.MustRegister(identityMetrics{d})
 	d.vault.OnLock(d.locked)
@@ -341,15 +342,6 @@ func (d *daemon) Version() string { return version }
 
 // ID is the instance's.
 func (d *daemon) ID() string { return d.self.ID }
-
-// Mode names how far agents and daemon are apart (docs/threat-model.md). It is
-// isolated only where no user whom the operator socket admits is an agent's.
-func (d *daemon) Mode() string {
-	if slices.ContainsFunc(operatorUsers(), d.admitAgent) {
-		return "same-user"
-	}
-	return "isolated"
-}
 
 // Process says which program runs, where, and for whom.
 func (d *daemon) Process() operatorapi.Process {

@@ -206,7 +206,7 @@ func TestListeners(t *testing.T) {
 	}
 
 	status, metrics := rawGet(t, filepath.Join(h.places.Runtime, "metrics.sock"), "/metrics")
-	for _, want := range []string{`chatelaine_calls_total{action="get_job_run",code="OK"} 1`, "chatelaine_vault_open 1", "chatelaine_refusals_total"} {
+	for _, want := range []string{`chatelaine_calls_total{action="get_job_run",code="OK"} 1`, "chatelaine_vault_open 1", "chatelaine_refusals_total", `chatelaine_mode{mode="same-user"} 1`} {
 		if status != 200 || !strings.Contains(metrics, want) {
 			t.Errorf("metrics (%d) lack %s", status, want)
 		}
