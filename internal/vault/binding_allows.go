@@ -179,6 +179,6 @@ func (p Place) allowsPins(where string, c Made) error {
 // notAllowed is for the operator; it shows addresses and constants, which are no
 // secret.
 func notAllowed(part string, bound, made any) error {
-	return fault.Newf(fault.TargetNotAllowed, "the identity is bound to another destination: %s is %q, bound %q; rebind the identity if that is meant",
+	return fault.Newf(fault.TargetNotAllowed, "the identity is bound to another destination: %s is %.200q, bound %.200q; rebind the identity if that is meant",
 		part, fmt.Sprint(made), fmt.Sprint(bound))
 }
