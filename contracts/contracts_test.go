@@ -24,11 +24,11 @@ var shipped = []string{
 	"acknowledge_incident", "close_issue", "create_annotation", "create_issue_comment",
 	"create_merge_request", "create_pull_request", "create_refund", "create_silence",
 	"create_ticket", "deploy_release", "get_alert_state", "get_check_conclusion",
-	"get_deployment", "get_image_digest", "get_issue_state", "get_job_health",
-	"get_job_run", "get_pipeline_state", "get_rollout_state", "post_message",
+	"get_deployment", "get_github_account", "get_gitlab_token", "get_image_digest",
+	"get_issue_state", "get_job_health", "get_job_run", "get_pipeline_state", "get_rollout_state", "post_message",
 	"put_config_value", "read_stock", "rerun_workflow", "resolve_issue",
 	"restart_deployment", "review_status", "set_dns_record", "start_build",
-	"sync_application", "tail_build_log", "transition_issue", "trigger_incident",
+	"sync_application", "tail_build_log", "transition_issue", "trigger_alert", "trigger_incident",
 	"trigger_pipeline", "update_message", "update_text_file",
 }
 
