@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"chatelaine/internal/actions"
+	"chatelaine/internal/actions/strictyaml"
 	"chatelaine/internal/validate"
 )
 
@@ -222,7 +223,7 @@ func knownTexts(o *outline, c *actions.Contract, input any, scope validate.Scope
 	}
 	add(input)
 	nameTexts(named, input)
-	for _, path := range mentioned(o, c) {
+	for _, path := range o.mentioned {
 		if v, ok := scope(path); ok {
 			add(v)
 		}
@@ -234,14 +235,14 @@ func knownTexts(o *outline, c *actions.Contract, input any, scope validate.Scope
 // mentioned are the value paths of constants, of the daemon's own values, of
 // what the request's answer gave to the poll and the reconcile, and of
 // lookups that stand in the contract's text.
-func mentioned(o *outline, c *actions.Contract) []string {
+func mentioned(root *strictyaml.Node, c *actions.Contract) []string {
 	out := []string{"call.id", "call.idempotency_key"}
 	names := append([]string{"target", "request"}, c.Lookups()...)
 	for i, n := range names {
 		names[i] = regexp.QuoteMeta(n)
 	}
 	form := regexp.MustCompile(`\b(?:` + strings.Join(names, "|") + `)\.[A-Za-z0-9_.]+`)
-	walkTexts(o.root.Value(), func(s string) {
+	walkTexts(root.Value(), func(s string) {
 		for _, path := range form.FindAllString(s, -1) {
 			out = append(out, strings.TrimRight(path, "."))
 		}

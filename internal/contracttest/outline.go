@@ -17,6 +17,8 @@ type outline struct {
 	rows   map[string]*rowText // by the name that a proved answer carries
 	order  []string            // names of the rows, as written
 	checks []checkText
+
+	mentioned []string // the value paths that an answer may repeat
 }
 
 // rowText is one row of outcomes.
@@ -78,7 +80,7 @@ func readOutline(c *actions.Contract) (*outline, error) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	o := &outline{file: c.Dir() + "/contract.yaml", root: root, rows: map[string]*rowText{}}
+	o := &outline{file: c.Dir() + "/contract.yaml", root: root, rows: map[string]*rowText{}, mentioned: mentioned(root, c)}
 	names, nodes := steps(root)
 	for i, step := range names {
 		rows := nodes[i].Get("outcomes")
