@@ -77,7 +77,7 @@ comes from the terminal or from --proof-fd.
 
 What the secret is, by the identity's kind:
 ` + kindTable(),
-		Example: "  chatelaine identity put deploy-test-bot\n  pass show deploy | chatelaine identity put deploy-test-bot --proof-fd 3 3<passphrase-file\n  chatelaine identity put mesh --label 'issued by Jane' --expires 2027-01-31 <mesh.pem",
+		Example: "  chatelaine identity put deploy-test-bot\n  pass show deploy | chatelaine identity put deploy-test-bot --proof-fd 3 3<passphrase-file\n  chatelaine identity put deploy-test-bot --from pass:deploy/bot\n  chatelaine identity put mesh --label 'issued by Jane' --expires 2027-01-31 <mesh.pem",
 		Args:    secretArgs("put"),
 		RunE: do(func(cmd *cobra.Command, args []string) error {
 			put, err := f.check(cmd)
@@ -89,7 +89,7 @@ What the secret is, by the identity's kind:
 		}),
 	}
 	cmd.Flags().StringVar(&target, "target", "", "the target to bind to, where several use this identity")
-	cmd.Flags().StringVar(&source, "source", "", "fetch the secret from here, NAME:REFERENCE of a source in chatelaine.yaml, instead of storing it")
+	cmd.Flags().StringVar(&source, "from", "", "fetch the secret from a source of chatelaine.yaml, SOURCE:REFERENCE, instead of storing it; see chatelaine vault source")
 	f.add(cmd)
 	return cmd
 }

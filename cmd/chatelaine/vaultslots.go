@@ -20,7 +20,7 @@ func (a *app) vaultCmd() *cobra.Command {
 a credential of the service manager, or a secret in the OS keychain. The last two
 open it without a person. To open and close it, see chatelaine unlock and lock.`,
 		"  chatelaine vault slots\n  chatelaine vault add-slot recovery",
-		a.slotsCmd(), a.addSlotCmd(), a.removeSlotCmd(), a.rotateKeyCmd(), a.exportBackupCmd(), a.importCmd())
+		a.slotsCmd(), a.addSlotCmd(), a.removeSlotCmd(), a.rotateKeyCmd(), a.exportBackupCmd(), a.importCmd(), a.sourceCmd())
 }
 
 // shownID is how much of a slot's id a table has: sixteen slots are told apart.

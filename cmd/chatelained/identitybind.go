@@ -99,8 +99,8 @@ type rotatingPort struct {
 }
 
 func (p rotatingPort) Try(ctx context.Context, b []byte, o operatorapi.PutOptions) (operatorapi.Trial, error) {
-	s := secret.New(b)
-	l, err := p.d.vault.Trial(ctx, p.info.Name, s, o.Short)
+	s := newSecret(b, o)
+	l, err := p.trial(ctx, s, o)
 	if err != nil {
 		s.Wipe()
 		return nil, unstorable(err)
@@ -109,6 +109,14 @@ func (p rotatingPort) Try(ctx context.Context, b []byte, o operatorapi.PutOption
 		o.Label = p.info.Label
 	}
 	return &trialPort{rotatingPort: p, secret: s, lease: l, options: o}, nil
+}
+
+// trial makes a lease of the new secret, wherever it lies.
+func (p rotatingPort) trial(ctx context.Context, s secret.Secret, o operatorapi.PutOptions) (*vault.Lease, error) {
+	if o.Source != "" {
+		return p.d.vault.TrialFrom(ctx, p.info.Name, o.Source, o.Short)
+	}
+	return p.d.vault.Trial(ctx, p.info.Name, s, o.Short)
 }
 
 // trialPort is a new secret in memory, beside the stored one.
@@ -150,7 +158,7 @@ func unstorable(err error) error {
 	case errors.Is(err, vault.ErrKeychainLocked), errors.Is(err, vault.ErrKeychainUnavailable), errors.Is(err, vault.ErrKeychainAbsent):
 		return fault.New(fault.IdentityUnavailable, err)
 	}
-	return err
+	return sourceRefusal(err)
 }
 
 // missing turns the vault's word for an unknown identity into NOT_FOUND.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -27,6 +28,7 @@ type Vault interface {
 	ProofParams() (ProofParams, error)
 	Identities
 	Slots
+	Sources
 }
 
 // VaultState says how the vault is, and why.
@@ -132,7 +134,7 @@ func nameParam(c *call) string { return chi.URLParam(c.r, "name") }
 // routes is the whole listener.
 func routes() []route {
 	proved := func(method, path string, w widening) route { return route{method: method, path: path, widens: &w} }
-	return append(append(slotRoutes(), identityRoutes()...), []route{
+	return append(slices.Concat(slotRoutes(), identityRoutes(), sourceRoutes()), []route{
 		{http.MethodGet, "/v1/status", needsSocket, (*API).status, nil},
 		{http.MethodPost, "/v1/challenges", needsSocket, (*API).challenge, nil},
 		proved(http.MethodPost, "/v1/reads", widening{operation: opRead, plan: (*API).planReads}),

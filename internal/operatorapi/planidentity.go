@@ -67,6 +67,14 @@ func (c *call) newSecret(o PutOptions) ([]byte, error) {
 	return nil, nil
 }
 
+// checkSource refuses a source that is not there before a person proves anything.
+func (a *API) checkSource(o PutOptions) error {
+	if o.Source == "" {
+		return nil
+	}
+	return a.vault.CheckSource(o.Source)
+}
+
 // planPut takes a secret in; it never comes out again.
 func (a *API) planPut(name string, of object) (statement, error) {
 	if err := of.only("target", "short", "label", "expires", "source"); err != nil {
@@ -74,6 +82,9 @@ func (a *API) planPut(name string, of object) (statement, error) {
 	}
 	o, given, said, err := putOptions(of)
 	if err != nil {
+		return statement{}, err
+	}
+	if err := a.checkSource(o); err != nil {
 		return statement{}, err
 	}
 	s, bound, err := a.planBinding(name, of)
@@ -251,6 +262,9 @@ func (a *API) planRotateIdentity(name string, of object) (statement, error) {
 	}
 	o, given, said, err := putOptions(of)
 	if err != nil {
+		return statement{}, err
+	}
+	if err := a.checkSource(o); err != nil {
 		return statement{}, err
 	}
 	unproved, err := of.flag("unproved", false)

@@ -149,6 +149,7 @@ func (openVault) Lease(context.Context, string) (gateway.Lease, error) {
 // force has it.
 type tableVault struct {
 	slotTable
+	sourceTable
 	r      *rig
 	held   map[string]Stored
 	locked bool
@@ -374,7 +375,7 @@ func (r *rig) perform(operation, subject string, of params, proof any) (any, err
 	if proof != nil {
 		body["proof"] = proof
 	}
-	if operation == opPut && of["source"] == nil || operation == opRotate || operation == opRotateKey || operation == opImport || operation == opAddSlot && of["kind"] == kindPassphrase {
+	if operation == opPutSource || operation == opPut && of["source"] == nil || operation == opRotate || operation == opRotateKey || operation == opImport || operation == opAddSlot && of["kind"] == kindPassphrase {
 		body["secret"] = base64.StdEncoding.EncodeToString([]byte("a secret of the tests"))
 	}
 	if operation == opAddSlot {
@@ -396,7 +397,7 @@ func (r *rig) snapshot() string {
 	r.conn.mu.Lock()
 	until := r.conn.until
 	r.conn.mu.Unlock()
-	b, err := json.Marshal([]any{calls, set, runs, r.vault.held, r.vault.slots, r.vault.secrets, r.vault.imported, until, r.daemon.kept})
+	b, err := json.Marshal([]any{calls, set, runs, r.vault.held, r.vault.slots, r.vault.secrets, r.vault.sources, r.vault.imported, until, r.daemon.kept})
 	r.must(err)
 	return string(b)
 }

@@ -49,13 +49,13 @@ func everyOperation(r *rig) []tried {
 			covers: "resolve call lost-0001 (deploy_release, asked by build-worker) as: it happened"},
 		{operation: opReload, says: "the contracts and targets on disk", change: func() { r.edit(deployFile, "version: 1.0.0", "version: 1.0.1") },
 			covers: "put the files in force as they are now: set "},
-	}, slotOperations(r)...)
+	}, append(slotOperations(r), sourceOperations(r)...)...)
 }
 
 // TestProofCoversTheRequest: whatever differs from what the challenge was issued
 // for, nothing happens; then the same request with the right proof does happen.
 func TestProofCoversTheRequest(t *testing.T) {
-	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opRotate, opDelete, opResolve, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport} {
+	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opRotate, opDelete, opResolve, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport, opPutSource, opDeleteSource} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)
@@ -141,7 +141,7 @@ func (r *rig) succeeds(x tried, before string) {
 // the files, the permits, the destination or what is stored change. The answer
 // names what; nothing happens.
 func TestProofCoversWhatTheDaemonWouldDo(t *testing.T) {
-	for _, name := range []string{opAuthorize, opPut, opRebind, opRotate, opDelete, opReload, opAddSlot, opRemoveSlot, opRotateKey} {
+	for _, name := range []string{opAuthorize, opPut, opRebind, opRotate, opDelete, opReload, opAddSlot, opRemoveSlot, opRotateKey, opPutSource, opDeleteSource} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)

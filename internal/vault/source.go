@@ -81,6 +81,16 @@ func SourceKind(err error) string {
 	return "unavailable"
 }
 
+// IsSource says whether an error is what a source answered.
+func IsSource(err error) bool {
+	for _, k := range sourceKinds {
+		if errors.Is(err, k.err) {
+			return true
+		}
+	}
+	return false
+}
+
 const (
 	// maxSourceName and maxReference hold a reference to what fits a line of a
 	// table; no path of a secret manager that people type is longer.

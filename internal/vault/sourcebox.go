@@ -44,6 +44,8 @@ const (
 	CredentialMissing = "missing"
 	CredentialMoved   = "bound to another place"
 	CredentialLocked  = "vault locked"
+	// KindGone is the kind of a source of which only the credential is left.
+	KindGone = "not configured"
 )
 
 // SourceInfo is what may be shown of a source.

@@ -112,6 +112,23 @@ func (v *Vault) Sources() []SourceInfo {
 		}
 		out = append(out, i)
 	}
+	if locked == nil {
+		out = append(out, o.contents.leftSources(b.all)...)
+	}
+	return out
+}
+
+// leftSources are those that the configuration names no more, and whose credential
+// is still here.
+func (c *contents) leftSources(all map[string]*namedSource) (out []SourceInfo) {
+	for _, fact := range slices.Sorted(maps.Keys(c.states)) {
+		name, ok := strings.CutPrefix(fact, factSource)
+		if !ok || all[name] != nil {
+			continue
+		}
+		kept, _ := decodeSourceCredential(c.states[fact])
+		out = append(out, SourceInfo{Name: name, Kind: KindGone, Place: kept.place, Credential: CredentialStored})
+	}
 	return out
 }
 
