@@ -37,11 +37,12 @@ func (lockedVault) Open() error { return fault.New(fault.VaultLocked, nil) }
 func (lockedVault) Generation(context.Context, string) (uint64, error) {
 	return 0, fault.New(fault.VaultLocked, nil)
 }
-func (lockedVault) Bound(string, *actions.Target) error { return nil }
+func (lockedVault) Bound(*actions.IdentitySpec, *actions.Target) error { return nil }
 func (lockedVault) Lease(context.Context, string) (gateway.Lease, error) {
 	return nil, fault.New(fault.VaultLocked, nil)
 }
-func (lockedVault) Suspect(string) {}
+func (lockedVault) Suspect(string)                            {}
+func (lockedVault) Refresh(context.Context, gateway.Exchange) {}
 
 // realAPI stands before real rooms, with a locked vault.
 func realAPI(t *testing.T) *API {
