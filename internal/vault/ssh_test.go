@@ -1,8 +1,11 @@
 package vault
 
 import (
+	"crypto/rand"
+	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -254,5 +257,34 @@ func TestSSHBindingIsComparedBeforeALogin(t *testing.T) {
 	l := leaseOf(t, "host", s.binding(KindSSHKey), text)
 	if _, err := s.login(t, l, "", s.user, parsePub(t, s.hostKey), nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestACloseBetweenSigners closes a lease while others make signers of it.
+func TestACloseBetweenSigners(t *testing.T) {
+	dir := t.TempDir()
+	ca := keygen(t, filepath.Join(dir, "ca"))
+	s := &sshd{address: "127.0.0.1:22", user: "deploy", hostKey: ca}
+	l := leaseOf(t, "pass", s.caBinding(false), read(t, filepath.Join(dir, "ca")))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				signer, err := l.SSHSigner(t.Context(), s.made(), "", nil)
+				if err == nil {
+					_, err = signer.Sign(rand.Reader, []byte("challenge"))
+				}
+				if err != nil && !errors.Is(err, errLeaseClosed) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	l.Close()
+	wg.Wait()
+	for _, k := range l.keys {
+		if !k.IsZero() {
+			t.Error("a key is left")
+		}
 	}
 }
