@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"net/http"
 	"sort"
 	"time"
@@ -24,6 +25,19 @@ func (d *fakeDaemon) operatorRoutes() http.Handler {
 		}
 	})
 	m.HandleFunc("POST /v1/explain", d.explain)
+	m.HandleFunc("POST /v1/operator/passphrase", func(w http.ResponseWriter, r *http.Request) {
+		b := body(r)
+		if !d.proven(w, b) {
+			return
+		}
+		if d.options["vaultpass"] == "same" {
+			opError(w, 400, "INVALID_ARGUMENT", "The request is not well-formed.", "the operator passphrase and the vault's must differ", 0)
+			return
+		}
+		s, _ := base64.StdEncoding.DecodeString(b["secret"].(string))
+		d.secret = string(s)
+		reply(w, 200, obj{"changed": true})
+	})
 	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		opError(w, 404, "NOT_FOUND", "There is nothing of that name.", "no such route", 0)
 	})

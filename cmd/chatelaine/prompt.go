@@ -39,6 +39,10 @@ const (
 type passSource struct {
 	tty *os.File // nil: from the descriptor
 	fd  *os.File
+	// keeps says that kept holds the last passphrase that was read, for a command
+	// that needs it once more and clears it.
+	keeps bool
+	kept  []byte
 }
 
 // passphraseSource checks where the passphrase will come from, before anything
@@ -103,6 +107,10 @@ func (p *passSource) read(ctx context.Context, prompt string) ([]byte, error) {
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		clear(b)
 		return nil, usage("the passphrase is not text in UTF-8")
+	}
+	if p.keeps {
+		clear(p.kept)
+		p.kept = bytes.Clone(b)
 	}
 	return b, nil
 }

@@ -46,7 +46,7 @@ func (a *app) root() *cobra.Command {
 	cmd.AddCommand(
 		a.callCmd(), a.actionsCmd(), a.statusCmd(), a.doctorCmd(),
 		a.approvalsCmd(), a.approveCmd(), a.denyCmd(), a.sessionCmd(),
-		a.unlockCmd(), a.lockCmd(), a.vaultCmd(), a.identityCmd(),
+		a.unlockCmd(), a.lockCmd(), a.vaultCmd(), a.identityCmd(), a.operatorCmd(),
 		a.contractCmd(), a.auditCmd(), a.callsCmd(), a.rejectionsCmd(), a.explainCmd(), a.reloadCmd(),
 		a.versionCmd(), a.completionCmd(), exitCodesTopic(),
 	)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -181,7 +179,7 @@ func (a *app) addSlot(cmd *cobra.Command, kind string, f addSlotFlags) error {
 		operation: client.OpAddSlot, of: n.Params(),
 		read: func(ctx context.Context, _ *passSource) (err error) {
 			if unlock, err = opens.read(ctx, way.prompt); err == nil && kind == "passphrase" {
-				pass, err = newPassphrase(ctx, f.newFD)
+				pass, err = newPassphrase(ctx, "passphrase of the vault", f.newFD)
 			}
 			return err
 		},
@@ -251,41 +249,6 @@ func writeNew(flag, file string, b []byte) error {
 		err = cerr
 	}
 	return err
-}
-
-// leastPassphrase is what the daemon takes at least.
-const leastPassphrase = 8
-
-// newPassphrase reads a new passphrase of the vault: from a descriptor, or twice
-// from the terminal.
-func newPassphrase(ctx context.Context, fd int) ([]byte, error) {
-	src, err := passphraseSource("the new passphrase of the vault", "new-passphrase-fd", fd)
-	if err != nil {
-		return nil, err
-	}
-	defer src.close()
-	first, err := src.read(ctx, "new passphrase of the vault: ")
-	if err != nil {
-		return nil, err
-	}
-	if utf8.RuneCount(first) == 0 || len(first) < leastPassphrase {
-		clear(first)
-		return nil, usage(fmt.Sprintf("the new passphrase is shorter than %d bytes; nothing was changed", leastPassphrase))
-	}
-	if !src.interactive() {
-		return first, nil
-	}
-	second, err := src.read(ctx, "once more: ")
-	if err != nil {
-		clear(first)
-		return nil, err
-	}
-	defer clear(second)
-	if subtle.ConstantTimeCompare(first, second) != 1 {
-		clear(first)
-		return nil, usage("the two entries differ; nothing was changed")
-	}
-	return first, nil
 }
 
 func (a *app) removeSlotCmd() *cobra.Command {

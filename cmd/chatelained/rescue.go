@@ -116,6 +116,11 @@ func runRecover(ctx context.Context, pl client.Places, o recoverOptions, out, lo
 		return typed(err)
 	}
 	defer r.Code.Wipe()
+	if err := noteRecovery(ctx, pl, vaultOptions(cfg, self), pass, r); err != nil {
+		fmt.Fprintln(log, "chatelained: the record will not tell of this: "+err.Error())
+	} else {
+		r.Now++ // the note was saved too
+	}
 	fmt.Fprintf(log, "chatelained: the vault is back with generation %d of %d known, as generation %d; identities %d\n", r.Generation, r.Known, r.Now, r.Identities)
 	if r.Generation < r.Known {
 		fmt.Fprintln(log, "chatelained: this is an older one: what was stored, rotated or suspended since is not in it; look at `chatelaine identity list`")
@@ -124,6 +129,19 @@ func runRecover(ctx context.Context, pl client.Places, o recoverOptions, out, lo
 		fmt.Fprintf(log, "chatelained: what was in its place is in %s; remove it when you need it no more\n", r.Aside)
 	}
 	return showCode(r.Code, o.codeOut, out)
+}
+
+// noteRecovery leaves word of it in the vault that was put back.
+func noteRecovery(ctx context.Context, pl client.Places, o vault.Options, pass secret.Secret, r vault.Rescued) error {
+	v, err := vault.Open(vaultPath(pl), o)
+	if err != nil {
+		return err
+	}
+	defer v.Lock("recover is done")
+	if err := v.Unlock(ctx, pass); err != nil {
+		return err
+	}
+	return noteOffline(v, "vault.recover", map[string]any{"generation": r.Generation, "known": r.Known, "now": r.Now, "identities": r.Identities})
 }
 
 // offline takes the state folder for a command that the daemon must not run

@@ -96,6 +96,9 @@ func runRewrap(ctx context.Context, pl client.Places, o rewrapOptions, log io.Wr
 	if err := v.Rewrap(ctx, old, next, kdf); err != nil {
 		return typed(err)
 	}
+	if err := noteOffline(v, "vault.rewrap", map[string]any{"passphrase_changed": !o.keep}); err != nil {
+		fmt.Fprintln(log, "chatelained: the record will not tell of this: "+err.Error())
+	}
 	for _, s := range v.Slots() {
 		if s.Kind == vault.SlotPassphrase {
 			fmt.Fprintf(log, "chatelained: slot %s: %s\n", s.ID[:8], s.Detail)

@@ -175,6 +175,13 @@ func (p operatorPort) Import(ctx context.Context, b []byte, opens operatorapi.Wa
 	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, wrongSecret("/secret", err)
 }
 
+// SetOperatorPassphrase replaces what decisions are proved with.
+func (p operatorPort) SetOperatorPassphrase(b []byte) error {
+	pass := secret.New(b)
+	defer pass.Wipe()
+	return slotRefusal(p.d.vault.SetOperatorPassphrase(pass))
+}
+
 // wrongSecret tells a wrong passphrase that came beside a proof from a wrong
 // proof.
 func wrongSecret(pointer string, err error) error {

@@ -102,6 +102,7 @@ func TestRecover(t *testing.T) {
 	if e := h.call(a, "deploy_release", "", deployVersion("1.0.0")); !e.OK {
 		t.Errorf("answered %s", e.Raw)
 	}
+	h.recorded(t, "vault.recover")
 	h.run(args(), next, newPass).want(t, 75, "is in use by chatelained serve")
 	testkit.Plant(code).RefuseFiles(t, h.places.State, h.places.Config)
 
@@ -157,7 +158,20 @@ func TestRewrap(t *testing.T) {
 	if h.opensWith(vaultPass) || !h.waitsFor(newPass) {
 		t.Error("it opens with the wrong passphrase")
 	}
+	h.recorded(t, "vault.rewrap", "vault.rewrap")
 	h.run(args, newPass, vaultPass).want(t, 75, "is in use by chatelained serve")
+}
+
+// recorded wants exactly these decisions of commands that ran without the daemon
+// in the log, which has each that the record took.
+func (h *home) recorded(t *testing.T, decisions ...string) {
+	t.Helper()
+	for _, d := range decisions {
+		h.log.waitFor("decision=" + d)
+	}
+	if got := strings.Count(string(h.log.bytes()), "decision="+decisions[0]); got != len(decisions) {
+		t.Errorf("the log has %s %d times, want %d", decisions[0], got, len(decisions))
+	}
 }
 
 // TestOpensWithACredential starts a daemon as a service manager does, with the

@@ -65,6 +65,7 @@ func (d *daemon) unlockBy(open func() error) error {
 		return err
 	}
 	d.gateway.Unlocked()
+	d.recordOffline(context.Background()) // the record has its own deadline
 	d.warnExpiry(time.Now())
 	return nil
 }

@@ -152,6 +152,16 @@ func (o *Operator) RotateKey(ctx context.Context, slot string, passphrase []byte
 	return askFor[RotatedKey](ctx, o, unlockTimeout, "POST", "/v1/vault/rotate", secretBody(RotateParams(slot), passphrase, p))
 }
 
+// OpPassphrase replaces the operator passphrase.
+const OpPassphrase = "operator.passphrase"
+
+// SetOperatorPassphrase replaces the operator passphrase; p is made with the
+// present one. The caller wipes pass.
+func (o *Operator) SetOperatorPassphrase(ctx context.Context, pass []byte, p Proof) error {
+	_, err := askFor[map[string]any](ctx, o, unlockTimeout, "POST", "/v1/operator/passphrase", secretBody(nil, pass, p))
+	return err
+}
+
 // BackupParams are those of vault.export-backup.
 func BackupParams(recipients []string) Params { return Params{"recipients": recipients} }
 

@@ -26,6 +26,8 @@ type Vault interface {
 	Unlock(ctx context.Context, passphrase []byte) error
 	Lock(reason string)
 	ProofParams() (ProofParams, error)
+	// SetOperatorPassphrase replaces what decisions are proved with.
+	SetOperatorPassphrase(pass []byte) error
 	Identities
 	Slots
 	Sources
@@ -134,7 +136,7 @@ func nameParam(c *call) string { return chi.URLParam(c.r, "name") }
 // routes is the whole listener.
 func routes() []route {
 	proved := func(method, path string, w widening) route { return route{method: method, path: path, widens: &w} }
-	return append(slices.Concat(slotRoutes(), identityRoutes(), sourceRoutes()), []route{
+	return append(slices.Concat(slotRoutes(), identityRoutes(), sourceRoutes(), operatorRoutes()), []route{
 		{http.MethodGet, "/v1/status", needsSocket, (*API).status, nil},
 		{http.MethodPost, "/v1/challenges", needsSocket, (*API).challenge, nil},
 		proved(http.MethodPost, "/v1/reads", widening{operation: opRead, plan: (*API).planReads}),

@@ -47,6 +47,8 @@ func everyOperation(r *rig) []tried {
 			covers: "put a new secret for deploy-test-bot in the place of generation 1, bound as that is to https://old.example; without proof that it works"},
 		{operation: opResolve, subject: "lost-0001", elsewhere: "lost-0002", of: params{"happened": true}, other: params{"happened": false},
 			covers: "resolve call lost-0001 (deploy_release, asked by build-worker) as: it happened"},
+		{operation: opPassphrase, says: "the present operator passphrase", change: func() { r.vault.passphrases++ },
+			covers: "replace the operator passphrase: decisions are proved with the new one from now on"},
 		{operation: opReload, says: "the contracts and targets on disk", change: func() { r.edit(deployFile, "version: 1.0.0", "version: 1.0.1") },
 			covers: "put the files in force as they are now: set "},
 	}, append(slotOperations(r), sourceOperations(r)...)...)
@@ -55,7 +57,7 @@ func everyOperation(r *rig) []tried {
 // TestProofCoversTheRequest: whatever differs from what the challenge was issued
 // for, nothing happens; then the same request with the right proof does happen.
 func TestProofCoversTheRequest(t *testing.T) {
-	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opRotate, opDelete, opResolve, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport, opPutSource, opDeleteSource} {
+	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opRotate, opDelete, opResolve, opPassphrase, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport, opPutSource, opDeleteSource} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)
@@ -141,7 +143,7 @@ func (r *rig) succeeds(x tried, before string) {
 // the files, the permits, the destination or what is stored change. The answer
 // names what; nothing happens.
 func TestProofCoversWhatTheDaemonWouldDo(t *testing.T) {
-	for _, name := range []string{opAuthorize, opPut, opRebind, opRotate, opDelete, opReload, opAddSlot, opRemoveSlot, opRotateKey, opPutSource, opDeleteSource} {
+	for _, name := range []string{opAuthorize, opPut, opRebind, opRotate, opDelete, opPassphrase, opReload, opAddSlot, opRemoveSlot, opRotateKey, opPutSource, opDeleteSource} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			all := everyOperation(r)
