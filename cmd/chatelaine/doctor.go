@@ -47,6 +47,7 @@ have decided to live with does not count when you name it with --accept.`,
 	jsonFlag(cmd, &o.asJSON)
 	cmd.Flags().BoolVar(&o.online, "online", false, "also connect to each target, up to the TLS handshake")
 	cmd.Flags().StringVar(&o.accept, "accept", "", "names of checks, with commas between, that may be other than SOLVED")
+	_ = cmd.RegisterFlagCompletionFunc("accept", cobra.FixedCompletions(doctor.IDs(), cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
 	return cmd
 }
 

@@ -27,7 +27,21 @@ func (a *app) online(ctx context.Context, p doctor.Places) []doctor.Finding {
 	}
 	x := executor.New(executor.Options{})
 	defer x.Close()
-	return reachAll(ctx, x, endpoints(set))
+	found := append(reachAll(ctx, x, endpoints(set)), overSSH(set)...)
+	slices.SortFunc(found, func(a, b doctor.Finding) int { return strings.Compare(a.ID, b.ID) })
+	return found
+}
+
+// overSSH are the targets that this release does not connect to.
+func overSSH(set *actions.Set) []doctor.Finding {
+	var out []doctor.Finding
+	for _, t := range set.Targets() {
+		if place, ok := t.SSH(); ok {
+			out = append(out, doctor.Finding{ID: onlineTarget + t.Name(), Verdict: doctor.Unseen, Attack: "stand in for " + place.Address() + " on the network",
+				Detail: "a target over SSH, which this release does not connect to", WayOut: "compare its host_keys with what ssh-keyscan shows"})
+		}
+	}
+	return out
 }
 
 // reached is one destination by its check's name.
@@ -65,7 +79,6 @@ func reachAll(ctx context.Context, x *executor.Executor, all []reached) []doctor
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(found, func(a, b doctor.Finding) int { return strings.Compare(a.ID, b.ID) })
 	return found
 }
 
