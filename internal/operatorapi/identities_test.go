@@ -202,6 +202,7 @@ func TestPutOptions(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	r.vault.sources = []SourceView{{Name: "bao"}}
 	of := params{"label": "night", "source": "bao:kv/a", "expires": "2999-01-01T00:00:00Z"}
 	ch, err := r.challenge(opPut, "deploy-test-bot", of)
 	if r.must(err); !strings.Contains(ch.Covers, `expires at 2999-01-01T00:00:00Z, labelled "night", fetched from "bao:kv/a"`) {
