@@ -93,7 +93,7 @@ func newRig(t *testing.T) *rig {
 var rigActions = []string{"deploy_release", "get_deployment", "review_status", "read_stock", "get_job_run", "create_silence"}
 
 // checkOf is an identity's check in the shipped site file.
-var checkOf = regexp.MustCompile(`, check: [a-z_]+`)
+var checkOf = regexp.MustCompile(`, check: [a-z]+_[a-z_]+`)
 
 // copyContracts puts the shipped site file and those contracts into dir.
 func copyContracts(t *testing.T, dir string) {
