@@ -79,7 +79,7 @@ func (v *Vault) mintOnce(ctx context.Context, key tokenKey, e exchanging) (minte
 			fresh.Wipe()
 			return nil
 		}
-		v.noteRotation(key.name, rotation{used: copyOf(e.secret), fresh: fresh}, cold)
+		v.noteRotation(key.name, rotation{used: copied(e.secret), fresh: fresh}, cold)
 		return v.saveRotation(context.WithoutCancel(ctx), key.name)
 	}
 	return e.run(ctx)
@@ -109,7 +109,7 @@ func (v *Vault) saveRotation(ctx context.Context, name string) error {
 	b := &v.rotations
 	b.mu.Lock()
 	r, waits := b.saving[name]
-	r = rotation{used: copyOf(r.used), fresh: copyOf(r.fresh)} // a lock may wipe the other one
+	r = rotation{used: copied(r.used), fresh: copied(r.fresh)} // a lock may wipe the other one
 	b.mu.Unlock()
 	defer r.wipe()
 	if !waits {
@@ -135,17 +135,6 @@ func (v *Vault) saveRotation(ctx context.Context, name string) error {
 		delete(b.saving, name)
 	}
 	return nil
-}
-
-// copyOf makes a secret of its own of another.
-func copyOf(s secret.Secret) secret.Secret {
-	var out secret.Secret
-	s.Use(func(b []byte) {
-		if len(b) > 0 {
-			out = secret.New(b)
-		}
-	})
-	return out
 }
 
 // errOvertaken says that neither the old secret nor the new one is stored.
@@ -227,10 +216,10 @@ func (v *Vault) noteTrial(name string, used, fresh secret.Secret) {
 	r, ok := b.trials[name]
 	if !ok || !r.fresh.Equal(used) {
 		r.wipe()
-		r = rotation{used: copyOf(used)}
+		r = rotation{used: copied(used)}
 	}
 	r.fresh.Wipe()
-	r.fresh = copyOf(fresh)
+	r.fresh = copied(fresh)
 	b.trials[name] = r
 }
 
@@ -244,7 +233,7 @@ func (v *Vault) tried(name string, s secret.Secret) (secret.Secret, bool) {
 	if !ok || s.IsZero() || !r.used.Equal(s) {
 		return secret.Secret{}, false
 	}
-	return copyOf(r.fresh), true
+	return copied(r.fresh), true
 }
 
 // lockRotations seals what waits, and forgets what was tried. v.mu is held and the
