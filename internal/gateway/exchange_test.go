@@ -523,16 +523,19 @@ func TestKeepFresh(t *testing.T) {
 		var loop sync.WaitGroup
 		loop.Go(func() { r.g.KeepFresh(t.Context()) })
 		time.Sleep(refreshEvery + time.Second)
+		synctest.Wait()
 		if r.vault.refreshes != 1 || k.count != 1 {
 			t.Errorf("%d turns, %d tokens", r.vault.refreshes, k.count)
 		}
 		r.lock()
 		time.Sleep(4 * refreshEvery)
+		synctest.Wait()
 		if r.vault.refreshes != 1 {
 			t.Error("a locked vault was asked")
 		}
 		r.unlock()
 		time.Sleep(refreshEvery)
+		synctest.Wait()
 		all := r.exchangesOf("")
 		if len(all) != 6 || slices.ContainsFunc(all, func(e auditlog.Event) bool { return e.CallID != "" || e.Actor != theDaemon }) {
 			t.Errorf("recorded %+v", all)
