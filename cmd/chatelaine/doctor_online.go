@@ -23,7 +23,7 @@ func (a *app) online(ctx context.Context, p doctor.Places) []doctor.Finding {
 	set, problems := actions.LoadSet(p.Site, p.Contracts)
 	if len(problems) > 0 {
 		return []doctor.Finding{{ID: onlineSite, Verdict: doctor.Unseen, Attack: "stand in for a target on the network",
-			Detail: plural(len(problems), "mistake", "mistakes") + " in contracts or targets.yaml, or they cannot be read", WayOut: "chatelaine contract lint"}}
+			Detail: plural(len(problems), "mistake", "mistakes") + " in contracts or targets.yaml; the first: " + problems[0].Error(), WayOut: "chatelaine contract lint"}}
 	}
 	x := executor.New(executor.Options{})
 	defer x.Close()
