@@ -29,6 +29,7 @@ type sshd struct {
 	lines []string
 	done  chan struct{} // closed when its log has ended
 	proc  *exec.Cmd
+	ended sync.Once
 }
 
 // sshdPath is where Debian has it; sshd starts only by an absolute path.
@@ -134,10 +135,14 @@ func (s *sshd) log() []string {
 	return append([]string(nil), s.lines...)
 }
 
+// stop ends the server. Its log is whole then: every process of it has ended,
+// since no client is connected any more.
 func (s *sshd) stop() {
-	_ = s.proc.Process.Kill()
-	<-s.done
-	_ = s.proc.Wait()
+	s.ended.Do(func() {
+		_ = s.proc.Process.Kill()
+		<-s.done
+		_ = s.proc.Wait()
+	})
 }
 
 // binding is what an identity of the kind is bound to here.
@@ -189,6 +194,7 @@ func (s *sshd) run(t *testing.T, l *Lease, command, inCertificate string, x Exch
 	if err != nil {
 		return "", err
 	}
+	defer func() { _ = client.Close() }()
 	session, err := client.NewSession()
 	if err != nil {
 		return "", err
