@@ -76,10 +76,12 @@ func TestSuspectNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"server": true, "serverName": true, "SERVER_NAME": true, "server-name": true, "ipAddress": true, "api_key": true, "apiKeys": true,
 		"password": true, "role": true, "sqlText": true, "callback": true, "domains": true, "extraArg": true,
+		"namespace": true, "kubeNamespaces": true, "tenant_id": true, "cluster": true, "recipients": true, "user": true, "forUsers": true, "userName": true,
 		"service": false, "observer": false, "report": false, "import": false, "controller": false, "shipping": false, "version2": false, "portion": false,
+		"assignee": false, "customer": false, "superuser": false, "clustered": false, "name": false,
 	} {
-		if (suspectWord(name) != "") != want {
-			t.Errorf("%s: %q", name, suspectWord(name))
+		if (suspectInput(name) != "") != want {
+			t.Errorf("%s: %q", name, suspectInput(name))
 		}
 	}
 	free := []string{"    size: {type: integer, minimum: 0, maximum: 9}", "    server: {type: string, pattern: '^[a-z]{1,9}$'}", "Size: {from: input.size", "Size: {from: input.server"}
@@ -96,7 +98,7 @@ func TestSuspectNames(t *testing.T) {
 // more.
 func TestSuspectMembers(t *testing.T) {
 	for name, want := range map[string]bool{
-		"on_behalf_of": true, "onBehalfOf": true, "run_as": true, "runAsUser": true, "as_user": true, "actor": true, "role": true, "server": true, "impersonate_user": true,
+		"on_behalf_of": true, "onBehalfOf": true, "run_as": true, "runAsUser": true, "as_user": true, "actor": true, "role": true, "server": true, "impersonate_user": true, "namespace": true, "recipient": true,
 		"factor": false, "user": false, "reason": false, "as": false, "assignee": false, "behalfless": false,
 	} {
 		if (suspectMember(name) != "") != want {
@@ -109,6 +111,8 @@ func TestSuspectMembers(t *testing.T) {
 		"meta: {list: [{role: {lower: {from: input.reason}}}]}": {"input-suspect-name"},
 		"on_behalf_of: {from: input.environment}":               nil,
 		"on_behalf_of: {from: target.app}":                      nil,
+		"namespace: {from: input.reason}":                       {"input-suspect-name"},
+		"user: {from: input.reason}":                            nil,
 	} {
 		if got := lintOf(t, body, body+", "+sent); !slices.Equal(got, want) {
 			t.Errorf("%s: %v", sent, got)

@@ -14,8 +14,12 @@ var suspectWords = []string{
 	"server", "address", "addr", "ip", "port", "domain", "socket", "upstream", "destination", "redirect", "callback",
 	"webhook", "href", "link", "password", "passwd", "secret", "apikey", "auth", "authorization", "cookie", "identity",
 	"impersonate", "sudo", "role", "privilege", "shell", "exec", "eval", "program", "binary", "sql", "jql", "template",
-	"expression", "options", "opts", "params", "arg", "argument", "argv",
+	"expression", "options", "opts", "params", "arg", "argument", "argv", "namespace", "tenant", "cluster", "recipient",
 }
+
+// suspectInputs promise an identity as an input's own name. Where something is
+// sent, most services have such a member for people that a call is about.
+var suspectInputs = []string{"user", "username"}
 
 // suspectMembers are further names, or parts of names, that promise an identity
 // where something is sent.
@@ -43,7 +47,7 @@ func (l *linter) suspectPlace(m valueMember) {
 	m.node.inputPlaces(used)
 	for _, name := range sortedKeys(used) {
 		s, _, _ := view.property(view.root, name)
-		if s == nil || authorsOwn(view, s) || suspectWord(name) != "" || slices.Contains(l.c.route.by, name) {
+		if s == nil || authorsOwn(view, s) || suspectInput(name) != "" || slices.Contains(l.c.route.by, name) {
 			continue // one of the author's own values, or told where it is declared
 		}
 		l.say("input-suspect-name", m.pos, "give the input an enum, or write a constant",
@@ -79,7 +83,7 @@ func (l *linter) suspectNames() {
 	view := schemaView{root: l.c.inputDoc}
 	names := view.names()
 	for _, ptr := range sortedKeys(names) {
-		w := suspectWord(names[ptr])
+		w := suspectInput(names[ptr])
 		if w == "" || authorsOwn(view, schemaAt(view.root, ptr)) || slices.Contains(l.c.route.by, names[ptr]) {
 			continue
 		}
@@ -88,18 +92,31 @@ func (l *linter) suspectNames() {
 	}
 }
 
-func suspectWord(name string) string {
-	ws := words(name)
-	for i, w := range ws {
-		one := strings.TrimSuffix(w, "s")
-		if i+1 < len(ws) && w == "api" && strings.HasPrefix(ws[i+1], "key") {
-			return "apikey"
-		}
-		if slices.Contains(suspectWords, w) || slices.Contains(suspectWords, one) {
+// suspectInput is suspectWord for the name of an input.
+func suspectInput(name string) string {
+	if w := suspectWord(name); w != "" {
+		return w
+	}
+	return wordOf(name, suspectInputs)
+}
+
+func wordOf(name string, suspects []string) string {
+	for _, w := range words(name) {
+		if slices.Contains(suspects, w) || slices.Contains(suspects, strings.TrimSuffix(w, "s")) {
 			return w
 		}
 	}
 	return ""
+}
+
+func suspectWord(name string) string {
+	ws := words(name)
+	for i, w := range ws {
+		if i+1 < len(ws) && w == "api" && strings.HasPrefix(ws[i+1], "key") {
+			return "apikey"
+		}
+	}
+	return wordOf(name, suspectWords)
 }
 
 // authorsOwn says whether a value is one of the author's own, or an object or a

@@ -61,7 +61,7 @@ var lintRules = []Rule{
 	{
 		ID: "input-suspect-name", Page: "Values", Severity: Error,
 		Title:  "Free text under the name of an authority",
-		Reason: "A name such as server, domain, password, role, sql or template promises a place, an identity or a program. The name may be the input's own, or that of the member in which it is sent. With an enum the values are the author's and the name is only a name.",
+		Reason: "A name such as server, domain, namespace, recipient, password, user, role, sql or template promises a place, an identity or a program: under it any text that fits reaches whatever our identity may reach. The name may be the input's own, or, but for user, that of the member in which it is sent. With an enum, or a list of the operator's, the values are not the agent's and the name is only a name. An input that says whom a task is about has a better name: assignee, author, customer.",
 	},
 	{
 		ID: "input-names-members", Page: "A step over HTTP", Severity: Error,

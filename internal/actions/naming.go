@@ -6,10 +6,19 @@ import "chatelaine/internal/actions/strictyaml"
 
 // TargetURLMistake says why a text is no url of a target that says nothing more,
 // "" where it is one.
-func TargetURLMistake(text string) string {
+func TargetURLMistake(text string) string { return urlMistake(text, endpointTarget) }
+
+// TokenURLMistake says why a text is no url of a token endpoint that says nothing
+// more, "" where it is one.
+func TokenURLMistake(text string) string { return urlMistake(text, endpointToken) }
+
+// IsScope says whether a text is one scope of a token (RFC 6749, section 3.3).
+func IsScope(text string) bool { return scopeToken.MatchString(text) }
+
+func urlMistake(text string, use endpointUse) string {
 	s := &site{f: strictyaml.Parse("url", nil, strictyaml.Limits{})}
 	before := s.f.Count() // the file itself is empty
-	s.address(&strictyaml.Node{Kind: strictyaml.String, Text: text}, &endpoint{}, endpointTarget)
+	s.address(&strictyaml.Node{Kind: strictyaml.String, Text: text}, &endpoint{}, use)
 	if s.f.Count() == before {
 		return ""
 	}

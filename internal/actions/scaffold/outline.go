@@ -52,9 +52,11 @@ type Failure struct {
 
 // Identity is a suggestion for the site file.
 type Identity struct {
-	Kind     string // "bearer", "header", "basic" or "none"
-	Header   string // of kind header
-	Username string // of kind basic
+	Kind     string   // "bearer", "header", "basic", "client_certificate", "oauth2_client" or "none"
+	Header   string   // of kind header
+	Username string   // of kind basic
+	TokenURL string   // of kind oauth2_client
+	Scopes   []string // of kind oauth2_client, none or more
 }
 
 // Outline is everything that a skeleton is made of.

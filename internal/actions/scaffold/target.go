@@ -32,10 +32,22 @@ func (o *Outline) Site() string {
 		id = append(id, pair{"name", o.Identity.Header}, pair{"prefix", ""})
 	case "basic":
 		id = append(id, pair{"username", o.Identity.Username})
+	case "oauth2_client":
+		id = append(id, pair{"token", tree{{"url", o.Identity.TokenURL}}}, pair{"client_id", clientID})
+		if len(o.Identity.Scopes) > 0 {
+			scopes := make([]any, len(o.Identity.Scopes))
+			for i, s := range o.Identity.Scopes {
+				scopes[i] = s
+			}
+			id = append(id, pair{"scopes", scopes})
+		}
 	}
 	w.line("  %s: %s", quoted(o.identityName()), flow(id))
 	return w.b.String()
 }
+
+// clientID stands where the operator writes the one that the service gave.
+const clientID = "the-client-id"
 
 // identityName is the target's name and what answers for us there.
 func (o *Outline) identityName() string {

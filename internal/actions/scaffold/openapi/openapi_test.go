@@ -191,6 +191,34 @@ var told = []struct {
 	{"ticket-service.json", "setState", nil, []string{`operation: the description calls it deprecated`}},
 }
 
+// The identity that is suggested is of the kind that the description names, and its
+// site file loads.
+func TestSuggestedIdentities(t *testing.T) {
+	for scheme, want := range map[string]string{
+		"{type: mutualTLS}":                           "{kind: client_certificate}",
+		"{type: http, scheme: bearer}":                "{kind: bearer}",
+		"{type: openIdConnect}":                       "{kind: bearer}",
+		"{type: oauth2, flows: {}}":                   "{kind: bearer}",
+		"{type: apiKey, in: header, name: X-Api-Key}": "{kind: header, name: X-Api-Key, prefix: ''}",
+		"{type: oauth2, flows: {clientCredentials: {tokenUrl: 'https://login.example/token', scopes: {}}}}": "{kind: oauth2_client, token: {url: 'https://login.example/token'}, client_id: the-client-id, scopes: ['a:b', c]}",
+		"{type: oauth2, flows: {clientCredentials: {tokenUrl: '/token', scopes: {}}}}":                      "{kind: bearer}",
+		"{type: oauth2, flows: {clientCredentials: {tokenUrl: 'http://login.example/token', scopes: {}}}}":  "{kind: bearer}",
+	} {
+		text := "openapi: 3.1.0\ninfo: {title: a, version: '1'}\nservers: [{url: 'https://service.example'}]\npaths: {/a: {get: {operationId: x, security: [{way: ['a:b', c, 'not a scope', c]}], responses: {'200': {description: ok, content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: integer, minimum: 1, maximum: 9}}}}}}}}}}\ncomponents: {securitySchemes: {way: " + scheme + "}}\n"
+		d, err := openapi.Parse([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", scheme, err)
+		}
+		o := outline(t, d, "x", "draft_one")
+		if site := o.Site(); !strings.Contains(site, "-bot: "+want+"\n") {
+			t.Errorf("%s: no %s in\n%s", scheme, want, site)
+		}
+		if _, err := o.Write(t.TempDir()); err != nil {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
+
 // A bound that the description leaves out stays out.
 func TestExcludedBounds(t *testing.T) {
 	for schema, want := range map[string]string{

@@ -102,10 +102,11 @@ func (r *reader) identity() {
 		r.o.Identity.Kind = "bearer"
 		return
 	}
-	r.scheme(m)
+	scopes, _ := first[names[0]].([]any)
+	r.scheme(m, scopes)
 }
 
-func (r *reader) scheme(m object) {
+func (r *reader) scheme(m object, scopes []any) {
 	kind, _ := m["type"].(string)
 	name, _ := m["name"].(string)
 	scheme, _ := m["scheme"].(string)
@@ -120,12 +121,38 @@ func (r *reader) scheme(m object) {
 		r.o.Identity = scaffold.Identity{Kind: "header", Header: headerOf(name)}
 	case kind == "apiKey":
 		r.o.Decide("identity: the service takes its key in the %v, which no identity does; ask for a header", m["in"])
+	case kind == "mutualTLS":
+		r.o.Identity = scaffold.Identity{Kind: "client_certificate"}
+	case kind == "oauth2" && r.clientCredentials(m, scopes):
+		r.o.Decide("identity: write the client id that the service gave us, and the fewest scopes that this action needs")
 	case kind == "oauth2" || kind == "openIdConnect":
 		r.o.Decide("identity: the service wants %s; a bearer token that lives long enough is suggested", kind)
 	default:
 		r.o.Decide("identity: the service wants %q, which this release has not; a bearer token is suggested", clean(kind))
 	}
 }
+
+// clientCredentials suggests the flow in which a client gets a token for itself,
+// where the description has it with an address.
+func (r *reader) clientCredentials(m object, scopes []any) bool {
+	flows, _ := m["flows"].(object)
+	flow, _ := flows["clientCredentials"].(object)
+	address, _ := flow["tokenUrl"].(string)
+	if actions.TokenURLMistake(address) != "" {
+		return false
+	}
+	id := scaffold.Identity{Kind: "oauth2_client", TokenURL: address}
+	for _, s := range scopes[:min(len(scopes), maxScopes)] {
+		if text, ok := s.(string); ok && actions.IsScope(text) && !slices.Contains(id.Scopes, text) {
+			id.Scopes = append(id.Scopes, text)
+		}
+	}
+	r.o.Identity = id
+	return true
+}
+
+// maxScopes is how many an identity may ask for, with room for a person's own.
+const maxScopes = 15
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
