@@ -103,6 +103,18 @@ func TestRecordingOf(t *testing.T) {
 	if rec, err := recordingOf(own, "review_status"); err != nil || rec.Code != "OKTA_REFUSED" {
 		t.Errorf("%v %q", err, rec.Code)
 	}
+	// The exchange of an identity's secret is no step of the contract, whatever it says.
+	before := []auditlog.Event{}
+	for _, kind := range []string{"intent", "answer", "outcome"} {
+		before = append(before, auditlog.Event{Type: kind, Action: "review_status", Status: "IN_PROGRESS",
+			Detail: map[string]any{"step": "token", "kind": "exchange", "upstream_status": 200, "answered": true}, Body: []byte("Content-Type\n")})
+	}
+	if rec, err := recordingOf(append(before, reviewEvents("act_review01", "annlee")...), "review_status"); err != nil || len(rec.Answers) != 2 || rec.Code != "" || rec.Sent.IsZero() {
+		t.Errorf("%v %+v", err, rec)
+	}
+	if _, err := recordingOf(before, "review_status"); err == nil || !strings.Contains(err.Error(), "nothing was sent") {
+		t.Errorf("%v", err)
+	}
 	if _, err := recordingOf(nil, "read_stock"); err == nil || !strings.Contains(err.Error(), "nothing was sent") {
 		t.Errorf("%v", err)
 	}

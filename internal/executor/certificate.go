@@ -122,7 +122,7 @@ func refusesCertificate(err error) bool {
 // has read nothing of the request then: that comes after the handshake. An alert in
 // place of a later answer is a lost answer like any other.
 func (a *attempt) unwelcome(err error) bool {
-	return a.wire != nil && a.wire.certified && !a.ex.Reused && !a.ex.Answered && refusesCertificate(err)
+	return a.wire != nil && a.wire.certified && !a.ex.Reused && !a.ex.Answered && (errors.Is(err, errUnwelcome) || refusesCertificate(err))
 }
 
 // unlessShown keeps no session in which the certificate was shown.

@@ -31,7 +31,7 @@ func (a *attempt) roundTrip2(ctx context.Context) {
 	a.ex.Phase = PhaseTLS // the connection's own greeting, nothing of the request
 	client, err := a.client2(ctx)
 	if err != nil {
-		a.lost(plain2(ctx, err))
+		a.lost(a.plain2(ctx, err))
 		return
 	}
 	defer client.Close()
@@ -90,7 +90,7 @@ func (a *attempt) exchange2(ctx context.Context, cancel context.CancelCauseFunc,
 	a.ex.Wrote = after > before
 	a.ex.Phase = PhaseHeader
 	if err != nil {
-		a.settle(answer{err: plain2(ctx, err)})
+		a.settle(answer{err: a.plain2(ctx, err)})
 		return
 	}
 	defer resp.Body.Close()
@@ -113,6 +113,15 @@ func body2(ctx context.Context, resp *http.Response, limit int64) answer {
 		ans.err = &refusal{RuleContentEncoding, "the body is encoded, which nobody asked for"}
 	}
 	return ans
+}
+
+// plain2 is plain2 of a failure before an answer; that the server refused the
+// certificate stays what it is.
+func (a *attempt) plain2(ctx context.Context, err error) error {
+	if a.unwelcome(err) {
+		return errUnwelcome
+	}
+	return plain2(ctx, err)
 }
 
 // plain2 words an HTTP/2 failure without the remote's own text, which a

@@ -204,8 +204,7 @@ func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(To
 	}
 	switch _, rule, bad := got.Rejected(); {
 	case x.echoes > 0:
-		g.metrics.echoes.Inc()
-		g.vault.Suspect(x.send.Identity)
+		g.echoedBy(x.trial(), x.send.Identity)
 		x.fault = fault.Newf(fault.InvalidResponse, "the answer of %s holds the secret that was sent", x.endpoint())
 	case bad:
 		x.fault = fault.Newf(fault.InvalidResponse, "the answer of %s: %s (%s)", x.endpoint(), got.Why(), rule)
@@ -217,6 +216,10 @@ func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(To
 		}
 	}
 }
+
+// trial says whether a secret is exchanged that is only tried: it is not the
+// identity's yet.
+func (x exchanged) trial() bool { return x.call != nil && x.call.trial != nil }
 
 func (x exchanged) endpoint() string {
 	return x.send.Request.Method + " " + x.to.Scheme + "://" + joinHostPort(x.to.Host, x.to.Port) + x.send.Request.Path
@@ -301,6 +304,9 @@ func (g *Gateway) noteExchange(x exchanged) {
 	}
 	if x.fault != nil {
 		g.logger.Warn("no token", append(args, "cause", x.fault.Error())...)
+		if x.trial() {
+			return
+		}
 		g.noteUnusable(actions.IdentityFact{Name: x.send.Identity, Generation: x.send.Generation}, x.fault)
 		return
 	}

@@ -196,9 +196,14 @@ var aboutIdentity = map[fault.Code]bool{
 
 // echoed counts an answer that held the secret it was asked with.
 func (g *Gateway) echoed(t turn) {
+	g.echoedBy(t.trial != nil, t.identity.Name)
+}
+
+// echoedBy counts it for the identity, unless the secret was only tried.
+func (g *Gateway) echoedBy(trial bool, identity string) {
 	g.metrics.echoes.Inc()
-	if t.trial == nil {
-		g.vault.Suspect(t.identity.Name)
+	if !trial {
+		g.vault.Suspect(identity)
 	}
 }
 

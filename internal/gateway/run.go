@@ -82,12 +82,14 @@ func (g *Gateway) clear(ctx context.Context, a approved) (cleared, error) {
 		return cleared{}, err
 	}
 	turned := g.gate.turned()
-	lease, err := g.leaseFor(ctx, a.claimed, a.identity)
+	inTime, cancel := a.inTime(ctx, came)
+	defer cancel()
+	lease, err := g.leaseFor(inTime, a.claimed, a.identity)
 	if err != nil {
 		place()
 		return cleared{}, err
 	}
-	err = g.readyFirst(ctx, a, lease, came)
+	err = g.readyFirst(inTime, a, lease)
 	if err == nil {
 		err = g.current(ctx, a.claimed, a.identity)
 	}
@@ -179,27 +181,30 @@ func (g *Gateway) attempts(ctx context.Context, k cleared) *sent {
 	return s
 }
 
-// readyFirst gets a token for the first attempt of a request, if it takes one: of a
-// call that still has its authority, and of an approved one only as long as the
-// approval can be spent afterwards.
-func (g *Gateway) readyFirst(ctx context.Context, a approved, lease Lease, came time.Time) error {
+// inTime ends what an approved call waits for as long as its approval can still be
+// spent afterwards: a secret that is fetched, a token.
+func (a approved) inTime(ctx context.Context, came time.Time) (context.Context, context.CancelFunc) {
+	if a.cardID == "" {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, max(leastForIdentity, placeWait-time.Since(came)))
+}
+
+// leastForIdentity is what is left of an approval's ten seconds, with some to spare,
+// where the place was waited for to the last.
+const leastForIdentity = 1500 * time.Millisecond
+
+// readyFirst gets a token for the first attempt of a request, if it takes one, and
+// only for a call that still has its authority.
+func (g *Gateway) readyFirst(ctx context.Context, a approved, lease Lease) error {
 	if !a.exchanges(a.identity) {
 		return nil
 	}
 	if err := g.current(ctx, a.claimed, a.identity); err != nil {
 		return err
 	}
-	if a.cardID != "" {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(leastForToken, placeWait-time.Since(came)))
-		defer cancel()
-	}
 	return g.ready(ctx, a.claimed, a.identity, lease)
 }
-
-// leastForToken is what is left of an approval's ten seconds, with some to spare,
-// where the place was waited for to the last.
-const leastForToken = 1500 * time.Millisecond
 
 // readyAgain is what a further attempt needs: authority, and a token that is still
 // good, or a new one.
