@@ -176,7 +176,7 @@ func recordingOf(events []auditlog.Event, action string) (contracttest.Recording
 		if e.Action != "" && e.Action != action {
 			return rec, usage(fmt.Sprintf("the call %s is one of %s, not of %s", e.CallID, e.Action, action))
 		}
-		if e.Detail["kind"] == "exchange" {
+		if e.Detail["kind"] == auditlog.KindExchange {
 			continue // of the identity's secret for a token: no step of the contract
 		}
 		switch e.Type {

@@ -6,6 +6,14 @@ import "time"
 // or a poll has ended, the call has not.
 const statusGoesOn = "IN_PROGRESS"
 
+// KindExchange is detail.kind of the events of an exchange: an identity's secret went
+// out and a token came back. The call that it was sent for may have ended by then, and
+// the token serves others too, so that it says nothing of how the call stands.
+const KindExchange = "exchange"
+
+// ofExchange says whether an event is of an exchange.
+func (ev *Event) ofExchange() bool { return ev.Detail["kind"] == KindExchange }
+
 // Activity is one call as the activity journal shows it.
 type Activity struct {
 	CallID     string         `json:"call_id"`
@@ -83,6 +91,10 @@ func (a *Activity) fold(ev *Event) {
 	set(&a.SessionID, ev.SessionID)
 	first(&a.Actor, ev.Actor)
 	set(&a.Action, ev.Action)
+	if ev.ofExchange() {
+		a.LastSeq = ev.Seq
+		return
+	}
 	set(&a.Target, ev.Target)
 	set(&a.Decision, ev.Decision)
 	set(&a.Rule, ev.Rule)
@@ -154,6 +166,9 @@ func (s *SessionEntry) fold(ev *Event) {
 }
 
 func (s *SessionEntry) foldCall(ev *Event) {
+	if ev.ofExchange() {
+		return
+	}
 	for i := range s.Calls {
 		if s.Calls[i].CallID == ev.CallID {
 			set(&s.Calls[i].Action, ev.Action)

@@ -51,6 +51,33 @@ func TestJournals(t *testing.T) {
 	}
 }
 
+// What a token was asked for, and when that ended, says nothing of the call: an
+// exchange outlives the call that began it.
+func TestAnExchangeIsNoEnd(t *testing.T) {
+	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	token := map[string]any{"kind": KindExchange, "step": "token"}
+	evs := []Event{
+		{Seq: 1, Type: TypeIntent, SessionID: "s", CallID: "c", Actor: "worker", Action: "deploy", Wall: at, Detail: token},
+		{Seq: 2, Type: TypeDeny, SessionID: "s", CallID: "c", Action: "deploy", Status: "UPSTREAM_UNAVAILABLE", Wall: at.Add(time.Second)},
+		{Seq: 3, Type: TypeAnswer, SessionID: "s", CallID: "c", IntentSeq: 1, Wall: at.Add(2 * time.Second), Detail: token},
+		{Seq: 4, Type: TypeOutcome, SessionID: "s", CallID: "c", IntentSeq: 1, Status: statusGoesOn, Wall: at.Add(2 * time.Second), Detail: token},
+	}
+	want := Activity{
+		CallID: "c", SessionID: "s", Actor: "worker", Action: "deploy", Status: "UPSTREAM_UNAVAILABLE", Started: at, Ended: at.Add(time.Second),
+		FirstSeq: 1, LastSeq: 4, Detail: map[string]any{},
+	}
+	if got := ActivityJournal(evs); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		t.Errorf("%+v", got)
+	}
+	if got := SessionJournal(evs); len(got) != 1 || !reflect.DeepEqual(got[0].Calls, []CallRef{{"c", "deploy", "UPSTREAM_UNAVAILABLE"}}) {
+		t.Errorf("%+v", got)
+	}
+	evs[0].Seq = 0
+	if got := ActivityJournal(evs[:1]); got[0].Unresolved || got[0].Intents != 0 {
+		t.Errorf("a crash in an exchange leaves %+v", got)
+	}
+}
+
 // A call whose lookup or poll has ended goes on; it ends with the outcome that
 // says so.
 func TestACallThatGoesOnHasNotEnded(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 // kindExchange is the kind of step that the record gives to an exchange: a lookup
 // may have the name of one of its steps.
-const kindExchange = "exchange"
+const kindExchange = auditlog.KindExchange
 
 // theDaemon is who asks for an exchange that no call waits for.
 const theDaemon = "the daemon"
