@@ -19,8 +19,9 @@ import (
 const realToken = "tok-planted-5d1f0c7ab29e4c10"
 
 // cmdRealDaemon starts chatelained with the shipped contracts, all targets led
-// to one HTTPS server on this machine.
-func cmdRealDaemon(ts *testscript.TestScript, _ bool, _ []string) {
+// to one HTTPS server on this machine: realdaemon [FILE], with the file's text in
+// its chatelaine.yaml.
+func cmdRealDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	bin, err := programs["chatelained"]()
 	ts.Check(err)
 	ca, err := upstream.NewCA("scripts")
@@ -41,7 +42,11 @@ func cmdRealDaemon(ts *testscript.TestScript, _ bool, _ []string) {
 			ts.Check(os.CopyFS(filepath.Join(config, "contracts", e.Name()), os.DirFS(filepath.Join(shipped, e.Name()))))
 		}
 	}
-	ts.Check(os.WriteFile(filepath.Join(config, "chatelaine.yaml"), []byte("listen: {agent_tcp: off}\n"), 0o600))
+	settings := "listen: {agent_tcp: off}\n"
+	for _, name := range args {
+		settings += ts.ReadFile(name)
+	}
+	ts.Check(os.WriteFile(filepath.Join(config, "chatelaine.yaml"), []byte(settings), 0o600))
 	ts.Check(os.WriteFile(filepath.Join(config, "ca.pem"), ca.PEM(), 0o600))
 	site, err := os.ReadFile(filepath.Join(shipped, "targets.yaml"))
 	ts.Check(err)

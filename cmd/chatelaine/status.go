@@ -81,6 +81,9 @@ func statusRows(s client.Status) []row {
 		l("sessions", countCell(s.Sessions.Pending, "pending"), fmt.Sprintf("%d authorised", s.Sessions.Authorised)),
 		l("calls", countCell(s.Calls.Unresolved, "unresolved"), fmt.Sprintf("%d running", s.Calls.Running)),
 	}
+	if len(s.Vault.Sources) > 0 {
+		rows = append(rows, l("sources", c(fmt.Sprint(len(s.Vault.Sources))), sourceNames(s.Vault.Sources)))
+	}
 	for _, x := range s.Listeners {
 		rows = append(rows, l("listener "+x.Name, stateCell(x.State), x.Address))
 	}
@@ -117,6 +120,9 @@ func (a *app) nextSteps(s client.Status) {
 	}
 	for _, x := range s.Vault.Unattended {
 		a.note("the vault opens without a person at the daemon's start: %s slot %s, %s", printable(x.Kind), printable(shortID(x)), printable(x.Detail))
+	}
+	for _, x := range s.Vault.Sources {
+		a.sourceNote(x)
 	}
 	if s.Approvals.Open > 0 {
 		a.note("%s for a decision: chatelaine approvals", plural(s.Approvals.Open, "card waits", "cards wait"))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,10 +60,36 @@ func (a *app) sourceTable(list []client.Source) {
 	a.table([]string{"source", "kind", "credential", "last fetch", "last failure", "place"}, rows)
 }
 
+func sourceNames(list []client.Source) string {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// sourceNote tells a tired person which source wants them.
+func (a *app) sourceNote(s client.Source) {
+	switch s.Credential {
+	case credentialMissing, credentialMoved:
+		a.note("source %s: what the daemon logs in with there is %s: chatelaine vault source put %s", printable(s.Name), printable(s.Credential), printable(s.Name))
+	}
+	if s.Failure != "" {
+		a.note("source %s gave no secret at %s (%s): see the log, and chatelaine vault source list", printable(s.Name), clock(s.LastFailed), printable(s.Failure))
+	}
+}
+
+// The states of a source's credential that keep the daemon from logging in, as the
+// daemon names them.
+const (
+	credentialMissing = "missing"
+	credentialMoved   = "bound to another place"
+)
+
 // credentialCell marks what keeps the daemon from logging in.
 func credentialCell(state string) cell {
 	switch state {
-	case "missing", "bound to another place":
+	case credentialMissing, credentialMoved:
 		return cc(warn, state)
 	}
 	return c(state)

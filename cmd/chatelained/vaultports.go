@@ -78,7 +78,7 @@ type operatorPort struct{ d *daemon }
 func (p operatorPort) State() operatorapi.VaultState {
 	s := p.d.vault.State()
 	return operatorapi.VaultState{State: s.State, Reason: s.Reason, Since: s.Since.UTC(), Backend: s.Backend, Rollback: s.Rollback, Identities: s.Identities,
-		AutoLock: s.AutoLock, Unattended: viewSlots(s.Unattended)}
+		AutoLock: s.AutoLock, Unattended: viewSlots(s.Unattended), Sources: p.Sources()}
 }
 
 func (p operatorPort) Unlock(ctx context.Context, pass []byte) error {

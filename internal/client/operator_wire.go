@@ -77,6 +77,7 @@ type VaultStatus struct {
 	Identities int       `json:"identities"`
 	AutoLock   string    `json:"auto_lock,omitzero"` // when it locks by itself
 	Unattended []Slot    `json:"unattended"`         // what opens it without a person
+	Sources    []Source  `json:"sources"`            // where else secrets lie
 }
 
 // ContractsStatus is the loaded set.

@@ -45,6 +45,8 @@ type VaultState struct {
 	// a person.
 	AutoLock   string     `json:"auto_lock,omitempty"`
 	Unattended []SlotView `json:"unattended"`
+	// Sources are the places outside the vault where secrets lie.
+	Sources []SourceView `json:"sources"`
 }
 
 // ProofParams tell a client how to make the proof of the operator passphrase

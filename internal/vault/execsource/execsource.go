@@ -69,7 +69,7 @@ func CheckArgv(argv []string) error {
 	case len(argv) > MaxArguments:
 		return fmt.Errorf("it has more than %d arguments", MaxArguments)
 	case !filepath.IsAbs(argv[0]) || filepath.Clean(argv[0]) != argv[0]:
-		return errors.New("the program must be its whole path, from /, without . and ..")
+		return errors.New("the program must be its whole path, from /, and neither . nor .. in it")
 	}
 	places := 0
 	for i, arg := range argv {

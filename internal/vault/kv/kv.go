@@ -98,7 +98,7 @@ func CheckAddress(address string) (hostPort string, err error) {
 func CheckPath(path string) error {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "" || segment == "." || segment == ".." {
-			return errors.New("a path has no empty segment and none of . and ..")
+			return errors.New("a path has no empty segment, and neither . nor .. as one")
 		}
 		for _, c := range []byte(segment) {
 			plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.@:+", c) >= 0
