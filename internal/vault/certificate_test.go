@@ -15,6 +15,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -355,4 +356,38 @@ func lines(s string, n int) []byte {
 		s = s[n:]
 	}
 	return append(out, s...)
+}
+
+// FuzzKeys reads secrets that are to be keys. Nothing breaks, and what is taken
+// can be searched for and has a kind that signs.
+func FuzzKeys(f *testing.F) {
+	ca, key := newIssuer(f), ecKey(f, elliptic.P256())
+	f.Add([]byte(join(ca.leaf(f, key, nil), pkcs8(f, key))))
+	f.Add([]byte(join(sec1(f, key), ca.leaf(f, key, nil), ca.pem())))
+	f.Add(pkcs8(f, edKey(f)))
+	f.Add(read(f, keyFile(f)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, parse := range []func([]byte) (crypto.Signer, error){
+			parseKey, parseSSHKey,
+			func(b []byte) (crypto.Signer, error) {
+				o, err := parseCertificate(b)
+				return o.key, err
+			},
+		} {
+			key, err := parse(b)
+			if err != nil {
+				continue
+			}
+			if key == nil || checkKey(key, minRSA) != nil || len(privateParts(key)) == 0 {
+				t.Errorf("%T is taken", key)
+			}
+		}
+	})
+}
+
+// keyFile is a key in OpenSSH's own form.
+func keyFile(t testing.TB) string {
+	path := filepath.Join(t.TempDir(), "key")
+	keygen(t, path)
+	return path
 }
