@@ -165,7 +165,7 @@ func verdictColour(v doctor.Verdict) string {
 func (a *app) printDoctor(f doctorFacts, r doctor.Report, accepted []string) {
 	what := "no daemon"
 	if f.Daemon != nil {
-		what = fmt.Sprintf("daemon %s of user %d", dash(f.version), f.Daemon.UID)
+		what = strings.TrimSpace("daemon "+f.version) + fmt.Sprintf(" of user %d", f.Daemon.UID)
 	}
 	fmt.Fprintf(a.out, "%s, mode %s; asked as user %d\n\n", printable(what), printable(r.Mode), f.Caller.UID)
 	width, word := 0, 0

@@ -184,7 +184,7 @@ func (e *exam) still(all []Finding) string {
 
 // whose names the user whom the report is about.
 func (e *exam) whose() string {
-	if e.Caller.UID == 0 {
+	if e.bystander() {
 		return "an agent's user"
 	}
 	return "your user"
@@ -214,6 +214,8 @@ const (
 	startIt   = "start the daemon and ask again"
 	asOwner   = "ask again as an operator: only the operator socket tells it"
 	rootTries = "you are root, to whom nothing is refused"
+	ownTries  = "you are the daemon's own user, and no agent is"
+	theUnit   = "install the unit: docs/operations.md, \"As a system service on Linux\""
 )
 
 // exists says whether something is at path, links not followed.

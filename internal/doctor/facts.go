@@ -113,10 +113,17 @@ func ownerOf(path string) (int, bool) {
 	return int(st.Uid), true
 }
 
+// bystander says that no agent's program runs as the caller: root, and the user of
+// a daemon that is apart from all agents. What they may do says nothing about an
+// agent.
+func (e *exam) bystander() bool {
+	return e.isRoot() || e.Daemon != nil && e.Daemon.Told != nil && e.Daemon.Told.Mode == ModeIsolated && e.Daemon.UID == e.Caller.UID
+}
+
 // enemy says whether a program of this user counts as hostile: the caller's own,
-// unless it is root, and every agent's.
+// unless it is a bystander, and every agent's.
 func (e *exam) enemy(uid int) bool {
-	if uid == e.Caller.UID && uid != 0 {
+	if uid == e.Caller.UID && !e.bystander() {
 		return true
 	}
 	return e.agent(uid)

@@ -75,7 +75,7 @@ func (e *exam) pathFinding(p place) Finding {
 	if path == "" {
 		why, way := "it is not known where it lies", startIt
 		if p.id == "path-unit" {
-			why, way = "no unit was found: the daemon is started by hand", ownUser
+			why, way = "no unit was found: the daemon is started by hand", theUnit
 		}
 		return unseen(p.id, p.attack, why, way)
 	}
@@ -87,7 +87,10 @@ func (e *exam) pathFinding(p place) Finding {
 		return unseen(p.id, p.attack, weak.String(), "ask again as a user who may look there")
 	}
 	f := Finding{ID: p.id, Attack: p.attack, Verdict: Solved, Detail: path + ": neither you nor others can write to it or to a folder above"}
-	if e.isRoot() {
+	if weak.closed != "" {
+		f.Detail = path + ": " + weak.closed + " is closed to you"
+	}
+	if e.bystander() {
 		f.Detail = path + ": only root and the daemon can write to it and to the folders above"
 	}
 	if weak.reason == "" {
@@ -104,8 +107,9 @@ func (e *exam) pathFinding(p place) Finding {
 // weakness is where somebody can change what a path leads to.
 type weakness struct {
 	where, reason, way string
-	daemonOnly         bool // only the daemon itself can
-	missing            bool // it could not be looked at
+	daemonOnly         bool   // only the daemon itself can
+	missing            bool   // it could not be looked at
+	closed             string // a folder that the caller may not pass, so nothing behind it is theirs to change
 }
 
 func (w weakness) String() string { return w.where + ": " + w.reason }
@@ -135,6 +139,10 @@ func (e *exam) weakPlace(path string, o owners) weakness {
 		next := filepath.Join(at, todo[0])
 		todo = todo[1:]
 		fi, err := os.Lstat(next)
+		if refusedByMode(err) && !e.isRoot() {
+			daemonOnly.closed = at
+			return daemonOnly
+		}
 		if err != nil {
 			return weakness{where: next, reason: "cannot be looked at", missing: true}
 		}
@@ -238,6 +246,6 @@ func (e *exam) name(uid int) string {
 // mayWrite asks the kernel about the caller, which knows of access lists. Only
 // where the caller is who the process is, and not root.
 func (e *exam) mayWrite(path string) bool {
-	return !e.isRoot() && e.Caller.UID == os.Geteuid() &&
+	return !e.bystander() && e.Caller.UID == os.Geteuid() &&
 		unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil
 }

@@ -146,3 +146,17 @@ func TestTreeOfContracts(t *testing.T) {
 		t.Errorf("no tree: %s", w)
 	}
 }
+
+// What a caller may not even pass is closed to it: nothing behind it can be
+// changed. Root passes everything, so as root there is nothing to see.
+func TestClosedFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir+"/state/vault", "")
+	must(t, os.Chmod(dir+"/state", 0))
+	t.Cleanup(func() { _ = os.Chmod(dir+"/state", 0o700) })
+	e := &exam{Facts: Facts{Caller: Caller{UID: stranger}, Daemon: &Daemon{UID: os.Getuid()}}}
+	w := e.weakPlace(file, allowDaemon)
+	if closed := os.Getuid() != 0; w.reason != "" || closed != (w.closed == dir+"/state") {
+		t.Errorf("got %+v", w)
+	}
+}

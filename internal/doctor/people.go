@@ -45,8 +45,10 @@ func (e *exam) user() Finding {
 	case uid == 0:
 		f.Verdict, f.WayOut = Partial, "give the daemon a user of its own: it needs no right of root"
 		f.Detail += "; it runs as root, so a mistake in it is a mistake of root"
-	case uid == e.Caller.UID || e.agent(uid):
+	case e.enemy(uid):
 		f.Verdict, f.WayOut = NotSolved, ownUser
+	case uid == e.Caller.UID:
+		f.Verdict, f.Detail = Solved, "you ask as the daemon's own user, and no agent is that user"
 	default:
 		f.Verdict = Solved
 	}
@@ -134,6 +136,8 @@ func (e *exam) vaultRead() Finding {
 		return unseen(id, attack, "the state folder is not known", startIt)
 	case e.isRoot():
 		return unseen(id, attack, rootTries, asAgent)
+	case e.bystander():
+		return unseen(id, attack, ownTries, asAgent)
 	}
 	err := opened(e.Places.Vault)
 	switch {
