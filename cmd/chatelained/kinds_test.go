@@ -16,7 +16,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +67,7 @@ func counting(t *testing.T, leaf tls.Certificate, trust *x509.CertPool, answer f
 		s.mu.Lock()
 		s.all = append(s.all, q)
 		s.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		w.Header().Set("Content-Type", "application/json")
 		answer(w, q)
 	}))
@@ -80,53 +80,6 @@ func counting(t *testing.T, leaf tls.Certificate, trust *x509.CertPool, answer f
 	t.Cleanup(srv.Close)
 	s.addr = srv.Listener.Addr().String()
 	return s
-}
-
-// login is a token endpoint. Each refresh token is good once.
-type login struct {
-	mu      sync.Mutex
-	n       int
-	refresh string // the one that is good now
-	given   []string
-	expires int
-}
-
-func (l *login) token(w http.ResponseWriter, q sentOne) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	form, err := url.ParseQuery(q.body)
-	if err != nil {
-		w.WriteHeader(400)
-		return
-	}
-	refresh := ""
-	if form.Get("grant_type") == "refresh_token" {
-		if form.Get("refresh_token") != l.refresh {
-			w.WriteHeader(400)
-			_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
-			return
-		}
-		l.refresh = fmt.Sprintf("refresh-%04d-planted-0c3f9a", l.n)
-		l.given = append(l.given, l.refresh)
-		refresh = fmt.Sprintf(`,"refresh_token":%q`, l.refresh)
-	}
-	token := fmt.Sprintf("access-%04d-planted-77b21e", l.n)
-	l.n++
-	l.given = append(l.given, token)
-	fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":%d%s}`, token, l.expires, refresh)
-}
-
-// gave notes a token of another place.
-func (l *login) gave(token string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.given = append(l.given, token)
-}
-
-func (l *login) secrets() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]string(nil), l.given...)
 }
 
 // The secrets of the kinds, each planted.
@@ -188,7 +141,7 @@ func newKinds(t *testing.T, names ...string) *kinds {
 	t.Helper()
 	ca := testkit.CA(t)
 	caFile := testkit.CAFile(t, ca)
-	k := &kinds{home: newHome(t, testkit.HTTPS(t, ca, nil), caFile), login: &login{refresh: firstRefresh, expires: 3600}}
+	k := &kinds{home: newHome(t, testkit.HTTPS(t, ca, nil), caFile), login: newLogin(t)}
 	fine := func(w http.ResponseWriter, q sentOne) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -207,6 +160,7 @@ func newKinds(t *testing.T, names ...string) *kinds {
 	certificate, key, trust := clientOf(t, "mesh-bot")
 	k.key = key
 	k.tokens = counting(t, testkit.Leaf(t, ca), nil, k.login.token)
+	k.login.at(t, k.tokens.addr)
 	k.services = counting(t, testkit.Leaf(t, ca), nil, fine)
 	k.guarded = counting(t, testkit.Leaf(t, ca), trust, fine)
 	if err := os.RemoveAll(filepath.Join(k.places.Config, "contracts")); err != nil {
@@ -219,7 +173,7 @@ func newKinds(t *testing.T, names ...string) *kinds {
 		return fmt.Sprintf("  %[1]s: {url: 'https://%[2]s/%[1]s', ca: %[3]s, allow: [loopback], identity: %[1]s-bot, actions: [use_%[1]s], effects: [read, change], ask: session}\n", name, addr, caFile)
 	}
 	place := func(addr string) string {
-		return fmt.Sprintf("token: {url: 'https://%s/oauth2/token', ca: %s, allow: [loopback]}", addr, caFile)
+		return fmt.Sprintf("token: {url: 'https://%s/oauth/token', ca: %s, allow: [loopback]}", addr, caFile)
 	}
 	k.issuer = &issuer{leaf: testkit.Leaf(t, ca), given: k.login.gave}
 	k.realm = counting(t, testkit.Leaf(t, ca), nil, func(w http.ResponseWriter, q sentOne) { k.issuer.token(w, q.r) })
@@ -231,7 +185,7 @@ func newKinds(t *testing.T, names ...string) *kinds {
 	k.write("c/targets.yaml", "targets:\n"+strings.Replace(target("images", images), "/images'", "/v2'", 1)+target("machine", k.services.addr)+target("person", k.services.addr)+target("pager", k.services.addr)+target("mesh", k.guarded.addr)+
 		"identities:\n  machine-bot: {kind: oauth2_client, client_id: bot, scopes: [a, b], "+place(k.tokens.addr)+"}\n"+
 		"  person-bot: {kind: oauth2_refresh, client_id: desk, auth: none, "+place(k.tokens.addr)+"}\n"+
-		"  images-bot: {kind: registry_token, username: bot, service: registry.test, scopes: ['repository:team/app:pull'], "+strings.Replace(place(k.realm.addr), "/oauth2/token", "/token", 1)+"}\n"+
+		"  images-bot: {kind: registry_token, username: bot, service: registry.test, scopes: ['repository:team/app:pull'], "+strings.Replace(place(k.realm.addr), "/oauth/token", "/token", 1)+"}\n"+
 		"  pager-bot: {kind: body, json: /routing_key}\n  mesh-bot: {kind: client_certificate}\n")
 	k.write("c/chatelaine.yaml", "listen: {agent_tcp: off}\nlog: {level: debug}\nlimits: {calls: 64, calls_per_target: 64}\n")
 	k.open()
@@ -321,7 +275,7 @@ func TestKindsOfIdentity(t *testing.T) {
 		}
 		exchange := k.one(k.tokens, clientSecret)
 		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("bot:"+clientSecret))
-		if exchange.path != "/oauth2/token" || exchange.auth != want && !strings.Contains(exchange.body, "client_secret="+clientSecret) || !strings.Contains(exchange.body, "scope=a+b") {
+		if exchange.path != "/oauth/token" || exchange.auth != want && !strings.Contains(exchange.body, "client_secret="+clientSecret) || !strings.Contains(exchange.body, "scope=a+b") {
 			t.Errorf("exchanged by %+v", exchange)
 		}
 		sent := k.services.take()
@@ -329,7 +283,7 @@ func TestKindsOfIdentity(t *testing.T) {
 			t.Errorf("%d calls were sent", len(sent))
 		}
 		for _, q := range sent {
-			if q.auth != "Bearer access-0000-planted-77b21e" || strings.Count(q.text, "planted") != 1 || q.path != "/machine/thing" {
+			if token := k.login.nth(t, 0); q.auth != "Bearer "+token || strings.Count(q.text, token) != 1 || strings.Contains(q.text, "planted") || q.path != "/machine/thing" {
 				t.Fatalf("sent %+v", q)
 			}
 		}
@@ -369,7 +323,7 @@ func TestKindsOfIdentity(t *testing.T) {
 		k.set(func() { k.stale = false })
 		k.fine(a, "machine", "machine-again")
 		k.one(k.tokens, clientSecret)
-		k.one(k.services, "access-0001-planted-77b21e")
+		k.one(k.services, k.login.nth(t, 1))
 	})
 	t.Run("a token ends with the lock", func(t *testing.T) {
 		op := k.operator()
@@ -386,7 +340,7 @@ func TestKindsOfIdentity(t *testing.T) {
 		k.unlock()
 		k.fine(a, "machine", "machine-open")
 		k.one(k.tokens, clientSecret)
-		k.one(k.services, "access-0002-planted-77b21e")
+		k.one(k.services, k.login.nth(t, 2))
 	})
 	t.Run("a token that comes back", func(t *testing.T) {
 		k.set(func() { k.echo = true })
@@ -471,14 +425,14 @@ func TestKillAfterARotatedRefreshToken(t *testing.T) {
 	if q := k.one(k.tokens, firstRefresh); !strings.Contains(q.body, "client_id=desk") {
 		t.Errorf("exchanged by %+v", q)
 	}
-	k.one(k.services, "access-0000-planted-77b21e")
+	k.one(k.services, k.login.nth(t, 0))
 
 	k.set(func() { k.before = nil })
 	k.open()
 	a = k.again("build-worker")
 	k.fine(a, "person", "person-0002")
 	k.one(k.tokens, "refresh-0000-planted-0c3f9a")
-	k.one(k.services, "access-0001-planted-77b21e")
+	k.one(k.services, k.login.nth(t, 1))
 	for _, p := range k.planted() {
 		testkit.Plant(p).RefuseFiles(t, k.places.State)
 	}
