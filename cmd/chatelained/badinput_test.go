@@ -28,7 +28,7 @@ func bare(t testing.TB) *home {
 	}
 	h := &home{t: t, dir: dir, log: newLog(t)}
 	h.places = client.Places{Config: filepath.Join(dir, "c"), State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")}
-	t.Cleanup(func() { h.kill(); _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { h.kill(); h.noRace(); _ = os.RemoveAll(dir) })
 	return h
 }
 

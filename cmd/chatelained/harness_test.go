@@ -158,6 +158,7 @@ func newHome(t testing.TB, up *upstream.Server, caFile string) *home {
 	h.places = client.Places{Config: filepath.Join(dir, "c"), State: filepath.Join(dir, "s"), Runtime: filepath.Join(dir, "r")}
 	t.Cleanup(func() {
 		h.kill()
+		h.noRace()
 		if t.Failed() {
 			t.Logf("daemon log:\n%s", h.log.bytes())
 		}
@@ -389,6 +390,15 @@ func (h *home) kill() {
 	_ = h.proc.Process.Kill()
 	<-h.ended
 	h.proc = nil
+}
+
+// noRace fails the test where a daemon of this home, a race build, told of a race:
+// one that is killed ends with no code of its own.
+func (h *home) noRace() {
+	h.t.Helper()
+	if bytes.Contains(h.log.bytes(), []byte("WARNING: DATA RACE")) {
+		h.t.Errorf("the daemon reports a data race:\n%s", h.log.bytes())
+	}
 }
 
 // stop asks the daemon to end and returns how it did.
