@@ -46,7 +46,12 @@ func (l *Lease) Ready(ctx context.Context, n Narrow, x Exchange) error {
 		t.release()
 		return fault.New(fault.Internal, errLeaseClosed)
 	}
-	l.key, l.tokens = key, append(l.tokens, t)
+	l.key = key
+	if n := len(l.tokens); n > 0 && l.tokens[n-1] == t {
+		t.release() // a further attempt of the call; the lease has it already
+		return nil
+	}
+	l.tokens = append(l.tokens, t)
 	return nil
 }
 
