@@ -49,63 +49,9 @@ func TestIdentityRotatedOnceProved(t *testing.T) {
 	k := newKinds(t, "person", "mesh")
 	a := k.agent("build-worker")
 
-	t.Run("a certificate that the server does not trust", func(t *testing.T) {
-		certificate, key, _ := clientOf(t, "stranger")
-		before := k.identity("mesh-bot")
-		out := k.rotate("mesh-bot", client.PutIdentity{Secret: append(certificate, key...), Action: "use_mesh"})
-		if out.Rotated || out.Stored != nil || out.Proof == nil || out.Proof.OK {
-			t.Fatalf("%+v", out)
-		}
-		after := k.identity("mesh-bot")
-		if after.Generation != before.Generation || after.LastFailure != nil {
-			t.Errorf("%+v", after)
-		}
-		k.fine(a, "mesh", "mesh-0001")
-		if after := k.identity("mesh-bot"); after.LastUsed.IsZero() || after.Expires.IsZero() || after.State != "stored" {
-			t.Errorf("%+v", after.Identity)
-		}
-	})
-	t.Run("a refresh token that is refused, and one that is taken", func(t *testing.T) {
-		k.fine(a, "person", "person-0001")
-		if out := k.rotate("person-bot", client.PutIdentity{Secret: []byte(wrongRefresh)}); out.Rotated || out.Proof.Code != fault.RemoteUnauthenticated {
-			t.Fatalf("%+v", out)
-		}
-		k.fine(a, "person", "person-0002")
-		k.login.mu.Lock()
-		good := k.login.refresh
-		k.login.mu.Unlock()
-		out := k.rotate("person-bot", client.PutIdentity{Secret: []byte(good), Label: "second consent"})
-		if !out.Rotated || !out.Proof.OK {
-			t.Fatalf("%+v", out)
-		}
-		if d := k.identity("person-bot"); d.Generation != out.Stored.Generation || d.Label != "second consent" || !d.Exchanges {
-			t.Errorf("%+v", d.Identity)
-		}
-		// The proof has used that refresh token up; what took its place is kept.
-		k.fine(a, "person", "person-0003")
-	})
-	t.Run("the read of an operator", func(t *testing.T) {
-		op := k.operator()
-		defer op.Close()
-		if _, err := op.ProveIdentity(k.ctx(), "mesh-bot", "use_mesh"); client.CodeOf(err) != client.ProofRequired {
-			t.Fatalf("without a read session: %v", err)
-		}
-		err := patiently(func() error { return op.OpenRead(k.ctx(), k.proof(op, client.OpRead, "")) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		k.guarded.take()
-		p, err := op.ProveIdentity(k.ctx(), "mesh-bot", "use_mesh")
-		if err != nil || !p.OK || string(p.Data) != `{"state":"fine"}` {
-			t.Fatalf("%+v, %v", p, err)
-		}
-		if sent := k.guarded.take(); len(sent) != 1 || sent[0].client != "mesh-bot" {
-			t.Errorf("sent %+v", sent)
-		}
-		if c, err := op.Call(k.ctx(), p.RequestID); err != nil || c.Agent != "(operator)" || c.State != "finished" {
-			t.Errorf("%+v, %v", c, err)
-		}
-	})
+	t.Run("a certificate that the server does not trust", func(t *testing.T) { k.rotatesToAStranger(t, a) })
+	t.Run("a refresh token that is refused, and one that is taken", func(t *testing.T) { k.rotatesByExchange(t, a) })
+	t.Run("the read of an operator", func(t *testing.T) { k.provesMesh(t) })
 	_, metrics := rawGet(t, filepath.Join(k.places.Runtime, "metrics.sock"), "/metrics")
 	for _, want := range []string{`chatelaine_identity_expiry_timestamp_seconds{identity="mesh-bot"} `, `chatelaine_identity_last_use_timestamp_seconds{identity="person-bot"} `, `chatelaine_identity_suspended{identity="person-bot"} 0`} {
 		if !strings.Contains(metrics, want) {
@@ -129,5 +75,68 @@ func TestIdentityRotatedOnceProved(t *testing.T) {
 		s := testkit.Plant(p)
 		s.Refuse(t, "the log", k.log.bytes())
 		s.RefuseFiles(t, k.places.State, k.places.Config, k.places.Runtime)
+	}
+}
+
+func (k *kinds) rotatesToAStranger(t *testing.T, a *client.Agent) {
+	t.Helper()
+	certificate, key, _ := clientOf(t, "stranger")
+	before := k.identity("mesh-bot")
+	out := k.rotate("mesh-bot", client.PutIdentity{Secret: append(certificate, key...), Action: "use_mesh"})
+	if out.Rotated || out.Stored != nil || out.Proof == nil || out.Proof.OK {
+		t.Fatalf("%+v", out)
+	}
+	after := k.identity("mesh-bot")
+	if after.Generation != before.Generation || after.LastFailure != nil {
+		t.Errorf("%+v", after)
+	}
+	k.fine(a, "mesh", "mesh-0001")
+	if after := k.identity("mesh-bot"); after.LastUsed.IsZero() || after.Expires.IsZero() || after.State != "stored" {
+		t.Errorf("%+v", after.Identity)
+	}
+}
+
+func (k *kinds) rotatesByExchange(t *testing.T, a *client.Agent) {
+	t.Helper()
+	k.fine(a, "person", "person-0001")
+	if out := k.rotate("person-bot", client.PutIdentity{Secret: []byte(wrongRefresh)}); out.Rotated || out.Proof.Code != fault.RemoteUnauthenticated {
+		t.Fatalf("%+v", out)
+	}
+	k.fine(a, "person", "person-0002")
+	k.login.mu.Lock()
+	good := k.login.refresh
+	k.login.mu.Unlock()
+	out := k.rotate("person-bot", client.PutIdentity{Secret: []byte(good), Label: "second consent"})
+	if !out.Rotated || !out.Proof.OK {
+		t.Fatalf("%+v", out)
+	}
+	if d := k.identity("person-bot"); d.Generation != out.Stored.Generation || d.Label != "second consent" || !d.Exchanges {
+		t.Errorf("%+v", d.Identity)
+	}
+	// The proof has used that refresh token up; what took its place is kept.
+	k.fine(a, "person", "person-0003")
+}
+
+func (k *kinds) provesMesh(t *testing.T) {
+	t.Helper()
+	op := k.operator()
+	defer op.Close()
+	if _, err := op.ProveIdentity(k.ctx(), "mesh-bot", "use_mesh"); client.CodeOf(err) != client.ProofRequired {
+		t.Fatalf("without a read session: %v", err)
+	}
+	err := patiently(func() error { return op.OpenRead(k.ctx(), k.proof(op, client.OpRead, "")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.guarded.take()
+	p, err := op.ProveIdentity(k.ctx(), "mesh-bot", "use_mesh")
+	if err != nil || !p.OK || string(p.Data) != `{"state":"fine"}` {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if sent := k.guarded.take(); len(sent) != 1 || sent[0].client != "mesh-bot" {
+		t.Errorf("sent %+v", sent)
+	}
+	if c, err := op.Call(k.ctx(), p.RequestID); err != nil || c.Agent != "(operator)" || c.State != "finished" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

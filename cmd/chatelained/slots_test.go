@@ -301,6 +301,8 @@ func TestVaultLockSettings(t *testing.T) {
 	for text, says := range map[string]string{
 		"vault: {lock_idle: 1s}":                          "must be from 1m to",
 		"vault: {lock_idle: soon}":                        "is no length of time",
+		"vault: {warn_before: soon}":                      "is no length of time",
+		"vault: {warn_before: 2000d}":                     "must be from 1m to",
 		"vault: {lock_after: 30}":                         "is no length of time",
 		"vault: {lock_on_sleep: maybe}":                   "must be true or false",
 		"vault: {generation_keychain: 1}":                 "must be true or false",
@@ -311,10 +313,10 @@ func TestVaultLockSettings(t *testing.T) {
 		h.write("c/chatelaine.yaml", text+"\n")
 		h.run([]string{"config"}).want(t, 2, says)
 	}
-	h.write("c/chatelaine.yaml", "vault: {lock_idle: 15m, lock_after: 8h, lock_on_sleep: false, generation_keychain: true}\n")
+	h.write("c/chatelaine.yaml", "vault: {lock_idle: 15m, lock_after: 8h, lock_on_sleep: false, generation_keychain: true, warn_before: 30d}\n")
 	out := h.run([]string{"config"})
 	out.want(t, 0)
-	for _, line := range []string{`vault.lock_idle +15m `, `vault.lock_after +8h `, `vault.lock_on_sleep +false `, `vault.generation_keychain +true `} {
+	for _, line := range []string{`vault.lock_idle +15m `, `vault.lock_after +8h `, `vault.lock_on_sleep +false `, `vault.generation_keychain +true `, `vault.warn_before +720h `} {
 		if !regexp.MustCompile(line).MatchString(out.out) {
 			t.Errorf("%s is not in:\n%s", line, out.out)
 		}

@@ -40,6 +40,49 @@ func (l trialLease) Attach(out executor.Outgoing, _ executor.Connection) error {
 	return out.SetHeader("Authorization", "Bearer "+l.token)
 }
 
+func (v *tableVault) Identity(name string) (IdentityDetail, error) {
+	d := IdentityDetail{IdentityView: IdentityView{Name: name, State: IdentityMissing}, Check: v.check, Exchanges: v.exchanges}
+	if v.locked {
+		d.State = IdentityLocked
+		return d, nil
+	}
+	if s, ok := v.held[name]; ok {
+		d.State, d.Stored, d.Generation, d.Destination = IdentityStored, true, s.Generation, s.Destination
+	}
+	for _, t := range v.r.g.Set().Targets() {
+		if t.Identity() != name {
+			continue
+		}
+		d.Actions = append(d.Actions, IdentityAction{Action: "deploy_release", Target: t.Name()})
+		if now := "https://" + t.Host() + t.BasePath(); d.Stored && now != d.Destination {
+			d.Differs = append(d.Differs, Difference{Target: t.Name(), Part: "host", Bound: d.Destination, Now: now})
+		}
+	}
+	return d, nil
+}
+
+func (v *tableVault) Rotate(name string) (Rotating, error) { return tableRotating{v, name}, nil }
+
+type tableRotating struct {
+	v    *tableVault
+	name string
+}
+
+func (x tableRotating) Try(_ context.Context, secret []byte, o PutOptions) (Trial, error) {
+	x.v.tried, x.v.options = string(secret), o
+	x.v.trials++
+	return &tableTrial{x}, nil
+}
+
+// tableTrial sends the secret that is tried as a bearer token.
+type tableTrial struct{ tableRotating }
+
+func (x *tableTrial) Lease() gateway.Lease { return trialLease{x.v.tried, x.v.ready} }
+func (x *tableTrial) Close()               { x.v.trials-- }
+func (x *tableTrial) Keep(context.Context) (Stored, error) {
+	return x.v.write(x.name, x.v.held[x.name].Destination), nil
+}
+
 const whoAmI = `contract: v1
 action: who_am_i
 version: 1.0.0
