@@ -69,7 +69,7 @@ func TestBodyHole(t *testing.T) {
 			t.Errorf("%s\nwant body %s", got.Raw, c.want)
 		}
 		planted := testkit.Plant(token)
-		planted.Refuse(t, "the place after the send", []byte(fmt.Sprintf("%+v", f.out)))
+		wiped(t, f.out)
 		planted.Refuse(t, "the step", []byte(fmt.Sprintf("%+v", c.s)))
 		planted.Refuse(t, "the exchange", []byte(fmt.Sprintf("%+v", ex)))
 	}
@@ -83,7 +83,7 @@ func TestBodyHoleOverHTTP2(t *testing.T) {
 	if got := seen.all(); len(got) != 1 || !strings.Contains(got[0], `auth=[]`) || !strings.Contains(got[0], `body="{\"key\":\"`+token+`\",`) {
 		t.Errorf("sent %q", got)
 	}
-	testkit.Plant(token).Refuse(t, "the place after the send", []byte(fmt.Sprintf("%+v", f.out)))
+	wiped(t, f.out)
 	ex := sendTo(t, x, holed(to, jsonBody, `"key":"`, false), &filler{text: `","a":"`})
 	wantCode(t, ex, fault.Internal)
 	if ex.Wrote || len(seen.all()) != 1 {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -127,6 +128,18 @@ func promises(t *testing.T, s step, ex Exchange) {
 	if ex.Started.IsZero() || ex.Ended.Before(ex.Started) {
 		t.Errorf("times: %v to %v", ex.Started, ex.Ended)
 	}
+}
+
+// wiped fails where the place of a credential still has it after the send, or would
+// print it.
+func wiped(t *testing.T, o Outgoing) {
+	t.Helper()
+	at := o.(*outgoing)
+	if at.value != "" || at.fill != nil {
+		t.Error("the credential's place still has it after the send")
+	}
+	at = &outgoing{value: token, fill: []byte(token), filled: true}
+	testkit.Plant(token).Refuse(t, "its print", fmt.Appendf(nil, "%v %+v %#v %s", at, at, at, at))
 }
 
 // errOf avoids a nil pointer in an interface.

@@ -3,6 +3,9 @@ package executor
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/textproto"
@@ -189,6 +192,16 @@ func (o *outgoing) lines() http.Header {
 		h[o.name] = []string{o.value}
 	}
 	return h
+}
+
+// Format prints none of its fields, by any verb.
+func (o *outgoing) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, "(the place of a credential, not shown)")
+}
+
+// LogValue logs none of its fields.
+func (o *outgoing) LogValue() slog.Value {
+	return slog.StringValue("(the place of a credential, not shown)")
 }
 
 // wipe lets go of the credential.

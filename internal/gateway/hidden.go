@@ -22,3 +22,19 @@ func (Ask) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "(an agent's c
 
 // LogValue logs none of its fields.
 func (Ask) LogValue() slog.Value { return slog.StringValue("(an agent's call, not shown)") }
+
+// Format prints none of its fields, by any verb: of a success it is a credential.
+func (TokenAnswer) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, "(the answer of an exchange, not shown)")
+}
+
+// LogValue logs none of its fields.
+func (TokenAnswer) LogValue() slog.Value {
+	return slog.StringValue("(the answer of an exchange, not shown)")
+}
+
+// Format prints none of its fields, by any verb.
+func (exchanged) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "(an exchange, not shown)") }
+
+// LogValue logs none of its fields.
+func (exchanged) LogValue() slog.Value { return slog.StringValue("(an exchange, not shown)") }

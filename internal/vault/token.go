@@ -3,6 +3,9 @@ package vault
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -254,4 +257,14 @@ func (p Place) url() string {
 		return "https://" + p.Host + p.Path
 	}
 	return p.text()
+}
+
+// Format prints none of its fields, by any verb: of a success it is a credential.
+func (TokenAnswer) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, "(the answer of an exchange, not shown)")
+}
+
+// LogValue logs none of its fields.
+func (TokenAnswer) LogValue() slog.Value {
+	return slog.StringValue("(the answer of an exchange, not shown)")
 }
