@@ -86,7 +86,7 @@ func (a *app) askDaemon(ctx context.Context, f *doctorFacts, p *client.Places, o
 	t := &doctor.Told{
 		ID: s.DaemonID, Mode: s.Mode, Program: x.Program, Operators: x.Operators, AgentUsers: x.AgentUsers, AgentGroups: x.AgentGroups,
 		AgentGroupsOf: groupsOf, Proofs: x.Proofs, Ignored: x.Ignored, Backend: s.Vault.Backend, Rollback: s.Vault.Rollback,
-		GenerationFile: x.GenerationFile, VaultOpen: s.Vault.State == "open", Latched: s.Record.State == "latched", Warning: s.Record.Warning,
+		GenerationFile: x.GenerationFile, Programs: x.Programs, VaultOpen: s.Vault.State == "open", Latched: s.Record.State == "latched", Warning: s.Record.Warning,
 	}
 	for _, u := range s.Vault.Unattended {
 		t.Slots = append(t.Slots, doctor.Slot{Kind: u.Kind, ID: shortID(u)})

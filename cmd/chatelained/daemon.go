@@ -343,17 +343,6 @@ func (d *daemon) Version() string { return version }
 // ID is the instance's.
 func (d *daemon) ID() string { return d.self.ID }
 
-// Process says which program runs, where, and for whom.
-func (d *daemon) Process() operatorapi.Process {
-	program, _ := os.Executable() // "" where the system does not tell
-	return operatorapi.Process{
-		PID: os.Getpid(), UID: os.Getuid(), Program: program,
-		Config: d.places.Config, State: d.places.State, Runtime: d.places.Runtime, GenerationFile: d.config.GenerationFile,
-		Operators: operatorUsers(), AgentUsers: d.agentUsers(), AgentGroups: append([]int{}, d.config.AgentGroups...),
-		Proofs: []string{proofPassphrase}, Ignored: append([]string{}, d.ignored...),
-	}
-}
-
 // Listeners says what is served.
 func (d *daemon) Listeners() []operatorapi.Listener {
 	d.mu.Lock()

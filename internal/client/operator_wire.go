@@ -60,6 +60,7 @@ type Process struct {
 	State          string   `json:"state"`
 	Runtime        string   `json:"runtime"`
 	GenerationFile string   `json:"generation_file,omitzero"`
+	Programs       []string `json:"programs"`
 	Operators      []uint32 `json:"operators"`
 	AgentUsers     []uint32 `json:"agent_users"`
 	AgentGroups    []int    `json:"agent_groups"`

@@ -65,7 +65,8 @@ type Told struct {
 	Backend        string
 	Rollback       string
 	GenerationFile string
-	Slots          []Slot // that open the vault without a person
+	Programs       []string // that the daemon runs, or hands to what it runs
+	Slots          []Slot   // that open the vault without a person
 	VaultOpen      bool
 	Latched        bool
 	Warning        string // of the record

@@ -103,6 +103,10 @@ func TestVerdicts(t *testing.T) {
 		{"vault-read", func(f *Facts) { f.Places.Vault = "/nowhere/vault" }, Unseen, "no vault"},
 		{"vault-read", func(f *Facts) { f.Caller.UID, f.Places.Vault = 0, "/nowhere/vault" }, Unseen, "you are root"},
 		{"vault-read", func(f *Facts) { f.Places.Vault = os.Args[0] }, Partial, "weakest passphrase"},
+		{"path-helpers", func(*Facts) {}, Solved, "no program"},
+		{"path-helpers", func(f *Facts) { f.Daemon.Told.Programs = []string{"/", "/nowhere/notify"} }, Unseen, "/nowhere"},
+		{"path-helpers", func(f *Facts) { f.Daemon.Told.Programs = []string{"/", "/"} }, Solved, "2 files"},
+		{"path-helpers", func(f *Facts) { f.Daemon.Told = nil }, Unseen, "refused"},
 		{"path-unit", func(*Facts) {}, Unseen, "no unit"},
 		{"path-program", func(*Facts) {}, Unseen, "not known"},
 	} {

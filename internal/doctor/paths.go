@@ -42,7 +42,7 @@ func pathIDs() []string {
 	for _, p := range places {
 		out = append(out, p.id)
 	}
-	return out
+	return append(out, helpersID)
 }
 
 func (e *exam) program() string {
@@ -66,6 +66,29 @@ func (e *exam) paths() []Finding {
 	var out []Finding
 	for _, p := range places {
 		out = append(out, e.pathFinding(p))
+	}
+	return append(out, e.helpers())
+}
+
+const helpersID = "path-helpers"
+
+// helpers looks at the programs that the daemon runs: notify, alert, and those that
+// it fetches secrets from.
+func (e *exam) helpers() Finding {
+	const attack = "replace a program that the daemon runs"
+	t, f := e.told(helpersID, attack)
+	if f != nil {
+		return *f
+	}
+	out := Finding{ID: helpersID, Attack: attack, Verdict: Solved, Detail: "the settings name no program"}
+	for _, path := range t.Programs {
+		p := place{id: helpersID, attack: attack, still: "have a program of its own run by the daemon", owners: rootOnly, path: func(*exam) string { return path }}
+		if out = e.pathFinding(p); out.Verdict != Solved {
+			return out
+		}
+	}
+	if n := len(t.Programs); n > 1 {
+		out.Detail = fmt.Sprintf("%d files: neither you nor others can write to them or to a folder above", n)
 	}
 	return out
 }

@@ -12,6 +12,9 @@ type Process struct {
 	Runtime string `json:"runtime"`
 	// GenerationFile is the vault's second counter, where it is a file.
 	GenerationFile string `json:"generation_file,omitempty"`
+	// Programs are the files that the settings have the daemon run, or hand to what
+	// it runs.
+	Programs []string `json:"programs"`
 	// Operators and the two after it are the users whom the sockets let in.
 	Operators   []uint32 `json:"operators"`
 	AgentUsers  []uint32 `json:"agent_users"`
