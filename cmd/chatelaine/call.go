@@ -307,8 +307,14 @@ func (a *app) showData(e client.Envelope) error {
 		return err
 	}
 	a.pairs(rows)
-	for _, name := range sortedKeys(e.Display) {
-		d := e.Display[name]
+	a.displayed(e.Display)
+	return nil
+}
+
+// displayed prints what is only for reading.
+func (a *app) displayed(all map[string]client.DisplayText) {
+	for _, name := range sortedKeys(all) {
+		d := all[name]
 		end := ""
 		if d.Truncated {
 			end = ", cut at its bound"
@@ -318,5 +324,4 @@ func (a *app) showData(e client.Envelope) error {
 			fmt.Fprintln(a.out, "  "+line)
 		}
 	}
-	return nil
 }

@@ -102,9 +102,11 @@ func (d *fakeDaemon) identityRoutes(m *http.ServeMux) {
 
 // fakeProof ends as the option proof=CODE says.
 func (d *fakeDaemon) fakeProof(action string) obj {
-	p := obj{"request_id": "act_prove0001", "action": action, "target": "deploy-test", "ok": true, "data": obj{"account": "robot", "scopes": "read\u202e write"}}
+	p := obj{"request_id": "act_prove0001", "action": action, "target": "deploy-test", "ok": true, "data": obj{"account": "robot"},
+		"display": obj{"scopes": obj{"text": "read\u202e write", "truncated": false}}}
 	if code := d.options["proof"]; code != "" {
 		delete(p, "data")
+		delete(p, "display")
 		p["ok"], p["code"], p["message"], p["cause"] = false, code, "A sentence.", "401 of the remote"
 	}
 	return p

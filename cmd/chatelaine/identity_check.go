@@ -134,15 +134,16 @@ func (a *app) prove(ctx context.Context, op *client.Operator, out checked, f che
 	return a.proofRows(p)
 }
 
-// proofRows is the contract's closed result: the account, its scopes.
+// proofRows is the contract's closed result, such as the account, and below it
+// what the remote system says in its own words, such as scopes.
 func (a *app) proofRows(p client.IdentityProof) error {
-	if len(p.Data) == 0 {
-		return nil
+	if len(p.Data) > 0 {
+		rows, err := memberRows(p.Data)
+		if err != nil {
+			return err
+		}
+		writeTable(a.out, a.colour, rows, "  ")
 	}
-	rows, err := memberRows(p.Data)
-	if err != nil {
-		return err
-	}
-	writeTable(a.out, a.colour, rows, "  ")
+	a.displayed(p.Display)
 	return nil
 }

@@ -127,16 +127,17 @@ type IdentityCheck struct {
 }
 
 // IdentityProof is how a read that proves an identity ended. Data is the
-// contract's closed result.
+// contract's closed result, Display untrusted text of the remote system.
 type IdentityProof struct {
-	RequestID string         `json:"request_id"`
-	Action    string         `json:"action"`
-	Target    string         `json:"target"`
-	OK        bool           `json:"ok"`
-	Code      fault.Code     `json:"code,omitzero"`
-	Message   string         `json:"message,omitzero"`
-	Cause     string         `json:"cause,omitzero"`
-	Data      jsontext.Value `json:"data,omitzero"`
+	RequestID string                 `json:"request_id"`
+	Action    string                 `json:"action"`
+	Target    string                 `json:"target"`
+	OK        bool                   `json:"ok"`
+	Code      fault.Code             `json:"code,omitzero"`
+	Message   string                 `json:"message,omitzero"`
+	Cause     string                 `json:"cause,omitzero"`
+	Data      jsontext.Value         `json:"data,omitzero"`
+	Display   map[string]DisplayText `json:"display,omitempty"`
 }
 
 // StoredIdentity says where a secret is bound now.

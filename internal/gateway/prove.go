@@ -40,6 +40,9 @@ type ProvedIdentity struct {
 	Message   string         `json:"message,omitempty"`
 	Cause     string         `json:"cause,omitempty"` // for the operator
 	Data      map[string]any `json:"data,omitempty"`
+	// Display is untrusted text of the remote system, for a person: scopes are
+	// often told so.
+	Display map[string]displayText `json:"display,omitempty"`
 }
 
 // CanProve says whether an action can prove an identity: it reads, takes no
@@ -115,9 +118,10 @@ func (g *Gateway) ProveIdentity(ctx context.Context, p Proving) (ProvedIdentity,
 // provedBy reads the envelope that an agent would have got, and adds the cause.
 func (g *Gateway) provedBy(out ProvedIdentity, a Answer) (ProvedIdentity, error) {
 	var e struct {
-		OK    bool           `json:"ok"`
-		Data  map[string]any `json:"data"`
-		Error struct {
+		OK      bool                   `json:"ok"`
+		Data    map[string]any         `json:"data"`
+		Display map[string]displayText `json:"display"`
+		Error   struct {
 			Code    fault.Code `json:"code"`
 			Message string     `json:"message"`
 		} `json:"error"`
@@ -125,7 +129,7 @@ func (g *Gateway) provedBy(out ProvedIdentity, a Answer) (ProvedIdentity, error)
 	if err := json.Unmarshal(a.Body, &e); err != nil {
 		return out, fault.New(fault.Internal, err)
 	}
-	out.OK, out.Data, out.Code, out.Message = e.OK, e.Data, e.Error.Code, e.Error.Message
+	out.OK, out.Data, out.Display, out.Code, out.Message = e.OK, e.Data, e.Display, e.Error.Code, e.Error.Message
 	if out.OK {
 		return out, nil
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,8 @@ request:
     - status: 200
       expect: {type: object, additionalProperties: false, required: [login], properties: {login: {type: string, pattern: '^[a-z]{1,16}$', maxLength: 16}}}
       success: {account: /login}
+      display: {scopes: {header: X-Scopes, optional: true}}
+display: {scopes: {max: 100, lines: 1}}
 result: {type: object, additionalProperties: false, required: [account], properties: {account: {type: string, pattern: '^[a-z]{1,16}$', maxLength: 16}}}
 approval: {sentence: 'Say whose account this is'}
 `
@@ -37,12 +40,14 @@ func TestProveIdentity(t *testing.T) {
 	r.g.used = func(u Used) { used = append(used, u) }
 	r.revoke()
 	status, body := 200, `{"login":"robot"}`
-	r.remote.answer(func(string, string, string) reply { return reply{status: status, body: body} })
+	r.remote.answer(func(string, string, string) reply {
+		return reply{status: status, body: body, header: http.Header{"X-Scopes": {"read write"}}}
+	})
 
 	ask := Proving{Identity: "bot", Action: "who_am_i", By: "uid 7"}
 	p, err := r.g.ProveIdentity(t.Context(), ask)
 	r.must(err)
-	if !p.OK || p.Data["account"] != "robot" || p.Target != "jobs" || !strings.HasPrefix(p.RequestID, "act_") {
+	if !p.OK || p.Data["account"] != "robot" || p.Target != "jobs" || p.Display["scopes"].Text != "read write" || !strings.HasPrefix(p.RequestID, "act_") {
 		t.Fatalf("%+v", p)
 	}
 	var kinds []string
