@@ -79,6 +79,7 @@ func TestExchangeBeforeEachSend(t *testing.T) {
 		"for each poll":   {"/runs/r1", []string{exchange, "GET /heads/build", "POST /jobs", "GET /runs/r1", exchange, "GET /runs/r1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				r := newRig(t, job(true, false))
 				k := r.withTokens()
@@ -108,6 +109,7 @@ func TestExchangeBeforeEachSend(t *testing.T) {
 
 // A reconcile waits for its token like everything else.
 func TestExchangeBeforeAReconcile(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		k := r.withTokens()
@@ -150,6 +152,7 @@ func (r *rig) inOrder() {
 // The record of an exchange: of a success neither body nor header values, of a
 // refusal the answer.
 func TestExchangeIsRecorded(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		k := r.withTokens()
@@ -222,6 +225,7 @@ func TestExchangeFails(t *testing.T) {
 		"our secret comes back": {reply{status: 400, body: `{"error":"` + clientSecret + `"}`}, "INVALID_RESPONSE", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				r := newRig(t, job(true, false))
 				r.withTokens()
@@ -262,6 +266,7 @@ func TestExchangeFails(t *testing.T) {
 
 // A panic over the bytes of a token endpoint ends one exchange.
 func TestExchangePanics(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		r.withTokens().panics = true
@@ -301,6 +306,7 @@ func TestExchangeIsNotSent(t *testing.T) {
 		"the daemon stops":    {func(r *rig, _ *fakeTokens) { r.g.draining.Store(true) }, "OVERLOADED"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				r := newRig(t, job(true, false))
 				k := r.withTokens()
@@ -333,6 +339,7 @@ func TestTurnsWhileATokenComes(t *testing.T) {
 		"the identity is refused": {func(r *rig) { r.vault.replace(1, fault.Newf(fault.IdentityUnavailable, "suspended")) }, "IDENTITY_UNAVAILABLE", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				r := newRig(t, job(true, false))
 				r.withTokens()
@@ -379,6 +386,7 @@ func TestPollWithoutAToken(t *testing.T) {
 		"a lock meanwhile":     func(r *rig) { r.lock(); time.Sleep(2 * time.Second); r.unlock() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				r := newRig(t, job(true, false))
 				k := r.withTokens()
@@ -409,6 +417,7 @@ func TestPollWithoutAToken(t *testing.T) {
 
 // A 401 of the target tells the vault, and sends nothing again.
 func TestTargetRefusesTheToken(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		k := r.withTokens()
@@ -427,6 +436,7 @@ func TestTargetRefusesTheToken(t *testing.T) {
 
 // A person's yes is not spent on a call that waits too long for its token.
 func TestApprovedAndNoToken(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, true))
 		k := r.withTokens()
@@ -461,6 +471,7 @@ func TestApprovedAndNoToken(t *testing.T) {
 // After a crash between exchange and send nothing of the call was sent: the same id
 // starts afresh.
 func TestCrashAfterAnExchange(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		r.withTokens()
@@ -489,6 +500,7 @@ func TestCrashAfterAnExchange(t *testing.T) {
 
 // A stop lets an exchange that was sent end, and begins none.
 func TestDrainWaitsForAnExchange(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		k := r.withTokens()
@@ -516,6 +528,7 @@ func TestDrainWaitsForAnExchange(t *testing.T) {
 // Tokens are renewed off the path of calls: in the daemon's own name, never while the
 // vault is locked, and not once the daemon stops.
 func TestKeepFresh(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, job(true, false))
 		k := r.withTokens()
