@@ -2,262 +2,16 @@ package main_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
-	"math/big"
-	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/client"
 	"chatelaine/internal/testkit"
 )
-
-// sends is a server that keeps all that it was sent, head and body.
-type sends struct {
-	mu   sync.Mutex
-	all  []sentOne
-	addr string
-}
-
-type sentOne struct {
-	path, auth, body, client string
-	text                     string // all of it
-	r                        *http.Request
-}
-
-func (s *sends) take() []sentOne {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.all
-	s.all = nil
-	return out
-}
-
-// counting starts a server over TLS that keeps what it is sent. trust makes it ask
-// every client for a certificate of that authority.
-func counting(t *testing.T, leaf tls.Certificate, trust *x509.CertPool, answer func(w http.ResponseWriter, q sentOne)) *sends {
-	t.Helper()
-	s := &sends{}
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		q := sentOne{path: r.URL.Path, auth: strings.Join(r.Header["Authorization"], "|"), body: string(body), text: r.RequestURI + fmt.Sprint(r.Header) + string(body), r: r}
-		if _, pair, ok := r.BasicAuth(); ok {
-			q.text += pair
-		}
-		if len(r.TLS.PeerCertificates) > 0 {
-			q.client = r.TLS.PeerCertificates[0].Subject.CommonName
-		}
-		s.mu.Lock()
-		s.all = append(s.all, q)
-		s.mu.Unlock()
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		w.Header().Set("Content-Type", "application/json")
-		answer(w, q)
-	}))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.TLS = &tls.Config{Certificates: []tls.Certificate{leaf}}
-	if trust != nil {
-		srv.TLS.ClientAuth, srv.TLS.ClientCAs = tls.RequireAndVerifyClientCert, trust
-	}
-	srv.StartTLS()
-	t.Cleanup(srv.Close)
-	s.addr = srv.Listener.Addr().String()
-	return s
-}
-
-// The secrets of the kinds, each planted.
-const (
-	clientSecret = "client-secret-planted-5ac81f"
-	firstRefresh = "refresh-first-planted-91d07b"
-	pagerKey     = `pager-"key"-planted-3be44d`
-)
-
-// kindContract is one read of a target, or one change whose body has a hole.
-func kindContract(name string) string {
-	effect, request := "effect: read", "  method: GET\n  path: /thing"
-	if name == "pager" {
-		effect, request = "effect: change\nat_most_once: each call is one page\napproval: {sentence: 'Page somebody'}", "  method: POST\n  path: /page\n  json: {text: \"hello\"}"
-	}
-	return fmt.Sprintf(`contract: v1
-action: use_%[1]s
-version: 1.0.0
-summary: Use %[1]s.
-owner: tests
-%[2]s
-input: {type: object, additionalProperties: false, properties: {}}
-route: {target: %[1]s}
-request:
-%[3]s
-  outcomes:
-    - status: 200
-      expect: {type: object, additionalProperties: false, required: [state], properties: {state: {const: fine}}}
-      success: {state: /state}
-result: {type: object, additionalProperties: false, required: [state], properties: {state: {const: fine}}}
-`, name, effect, request)
-}
-
-// kinds is one daemon with an identity of several kinds.
-type kinds struct {
-	*home
-	login            *login
-	tokens, services *sends
-	guarded          *sends
-	issuer           *issuer
-	realm            *sends
-	key              []byte // the client's private key, PEM
-
-	mu     sync.Mutex
-	before func() // run when a service is asked; guarded by mu
-	stale  bool   // the services refuse every token; guarded by mu
-	echo   bool   // they repeat what they were sent; guarded by mu
-}
-
-// set changes what the services do.
-func (k *kinds) set(f func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f()
-}
-
-// newKinds stores the secrets of the identities named: a proof takes a second.
-func newKinds(t *testing.T, names ...string) *kinds {
-	t.Helper()
-	ca := testkit.CA(t)
-	caFile := testkit.CAFile(t, ca)
-	k := &kinds{home: newHome(t, testkit.HTTPS(t, ca, nil), caFile), login: newLogin(t)}
-	fine := func(w http.ResponseWriter, q sentOne) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.before != nil {
-			k.before()
-		}
-		if k.stale && q.auth != "" {
-			w.WriteHeader(401)
-			return
-		}
-		if k.echo {
-			w.Header().Set("X-You-Sent", q.auth)
-		}
-		_, _ = io.WriteString(w, `{"state":"fine"}`)
-	}
-	certificate, key, trust := clientOf(t, "mesh-bot")
-	k.key = key
-	k.tokens = counting(t, testkit.Leaf(t, ca), nil, k.login.token)
-	k.login.at(t, k.tokens.addr)
-	k.services = counting(t, testkit.Leaf(t, ca), nil, fine)
-	k.guarded = counting(t, testkit.Leaf(t, ca), trust, fine)
-	if err := os.RemoveAll(filepath.Join(k.places.Config, "contracts")); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"machine", "person", "pager", "mesh"} {
-		k.write("c/contracts/use_"+name+"/contract.yaml", kindContract(name))
-	}
-	target := func(name, addr string) string {
-		return fmt.Sprintf("  %[1]s: {url: 'https://%[2]s/%[1]s', ca: %[3]s, allow: [loopback], identity: %[1]s-bot, actions: [use_%[1]s], effects: [read, change], ask: session}\n", name, addr, caFile)
-	}
-	place := func(addr string) string {
-		return fmt.Sprintf("token: {url: 'https://%s/oauth/token', ca: %s, allow: [loopback]}", addr, caFile)
-	}
-	k.issuer = &issuer{leaf: testkit.Leaf(t, ca), given: k.login.gave}
-	k.realm = counting(t, testkit.Leaf(t, ca), nil, func(w http.ResponseWriter, q sentOne) { k.issuer.token(w, q.r) })
-	images := k.services.addr // which nobody calls as a registry
-	if slices.Contains(names, "images") {
-		images = startImages(t, ca, "https://"+k.realm.addr+"/token", k.issuer.leaf)
-	}
-	k.write("c/contracts/use_images/contract.yaml", imagesContract)
-	k.write("c/targets.yaml", "targets:\n"+strings.Replace(target("images", images), "/images'", "/v2'", 1)+target("machine", k.services.addr)+target("person", k.services.addr)+target("pager", k.services.addr)+target("mesh", k.guarded.addr)+
-		"identities:\n  machine-bot: {kind: oauth2_client, client_id: bot, scopes: [a, b], "+place(k.tokens.addr)+"}\n"+
-		"  person-bot: {kind: oauth2_refresh, client_id: desk, auth: none, "+place(k.tokens.addr)+"}\n"+
-		"  images-bot: {kind: registry_token, username: bot, service: registry.test, scopes: ['repository:team/app:pull'], "+strings.Replace(place(k.realm.addr), "/oauth/token", "/token", 1)+"}\n"+
-		"  pager-bot: {kind: body, json: /routing_key}\n  mesh-bot: {kind: client_certificate}\n")
-	k.write("c/chatelaine.yaml", "listen: {agent_tcp: off}\nlog: {level: debug}\nlimits: {calls: 64, calls_per_target: 64}\n")
-	k.open()
-	secrets := map[string]string{"machine": clientSecret, "person": firstRefresh, "pager": pagerKey, "mesh": string(certificate) + string(key), "images": imagesPassword}
-	for _, name := range names {
-		k.putSecret(name+"-bot", secrets[name])
-	}
-	return k
-}
-
-// clientOf is a certificate of a client, its key, and who trusts it.
-func clientOf(t *testing.T, name string) (certificate, key []byte, trust *x509.CertPool) {
-	t.Helper()
-	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, pair.Public(), pair)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(pair)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust = x509.NewCertPool()
-	trust.AddCert(leaf)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), trust
-}
-
-// planted are all secrets that were given or came in this home.
-func (k *kinds) planted() []string {
-	all := append([]string{clientSecret, firstRefresh, pagerKey, imagesPassword}, k.login.secrets()...)
-	for line := range strings.Lines(string(k.key)) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-") && len(line) > 40 {
-			all = append(all, line)
-		}
-	}
-	return all
-}
-
-// one fails unless exactly one request came, with one secret in it, once, and
-// returns it.
-func (k *kinds) one(s *sends, secret string) sentOne {
-	k.t.Helper()
-	all := s.take()
-	if len(all) != 1 {
-		k.t.Fatalf("%d requests: %+v", len(all), all)
-	}
-	for _, p := range k.planted() {
-		if n := strings.Count(all[0].text, p); (p == secret) != (n == 1) {
-			k.t.Errorf("%q stands %d times in %s", p, n, all[0].text)
-		}
-	}
-	return all[0]
-}
-
-// fine performs an action and wants its success.
-func (k *kinds) fine(a *client.Agent, name, id string) {
-	k.t.Helper()
-	if e := k.call(a, "use_"+name, id, "{}"); !e.OK {
-		k.t.Fatalf("use_%s answered %s", name, e.Raw)
-	}
-}
 
 // Every kind puts exactly one credential in its place; a token endpoint is asked
 // once for all who wait; nothing of any secret stays anywhere.
@@ -265,110 +19,125 @@ func TestKindsOfIdentity(t *testing.T) {
 	t.Parallel()
 	k := newKinds(t, "machine", "pager", "mesh", "images")
 	a := k.agent("build-worker")
-
-	t.Run("fifty calls, one exchange", func(t *testing.T) {
-		answers := together(50, func(i int) client.Envelope { return k.call(a, "use_machine", fmt.Sprintf("machine-%04d", i), "{}") })
-		for _, e := range answers {
-			if !e.OK {
-				t.Fatalf("answered %s", e.Raw)
-			}
-		}
-		exchange := k.one(k.tokens, clientSecret)
-		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("bot:"+clientSecret))
-		if exchange.path != "/oauth/token" || exchange.auth != want && !strings.Contains(exchange.body, "client_secret="+clientSecret) || !strings.Contains(exchange.body, "scope=a+b") {
-			t.Errorf("exchanged by %+v", exchange)
-		}
-		sent := k.services.take()
-		if len(sent) != 50 {
-			t.Errorf("%d calls were sent", len(sent))
-		}
-		for _, q := range sent {
-			if token := k.login.nth(t, 0); q.auth != "Bearer "+token || strings.Count(q.text, token) != 1 || strings.Contains(q.text, "planted") || q.path != "/machine/thing" {
-				t.Fatalf("sent %+v", q)
-			}
-		}
-	})
-	t.Run("a key in the body", func(t *testing.T) {
-		k.fine(a, "pager", "pager-0001")
-		q := k.services.take()
-		if len(q) != 1 || q[0].auth != "" || strings.Count(q[0].text, "planted") != 1 || !strings.Contains(q[0].body, `"routing_key":"pager-\"key\"-planted-3be44d"`) {
-			t.Errorf("sent %+v", q)
-		}
-	})
-	t.Run("a certificate in the handshake", func(t *testing.T) {
-		k.fine(a, "mesh", "mesh-0001")
-		if q := k.one(k.guarded, ""); q.client != "mesh-bot" || q.auth != "" {
-			t.Errorf("sent %+v", q)
-		}
-	})
-	t.Run("a real registry's token", func(t *testing.T) {
-		k.fine(a, "images", "images-0001")
-		q := k.one(k.realm, imagesPassword)
-		if q.path != "/token" || q.r.URL.Query().Get("scope") != "repository:team/app:pull" {
-			t.Errorf("exchanged by %+v", q)
-		}
-		k.fine(a, "images", "images-0002")
-		if n := len(k.realm.take()); n != 0 {
-			t.Errorf("%d exchanges for a token that is there", n)
-		}
-	})
-	t.Run("a refused token", func(t *testing.T) {
-		k.set(func() { k.stale = true })
-		if e := k.call(a, "use_machine", "machine-stale", "{}"); code(e) != "REMOTE_UNAUTHENTICATED" {
-			t.Errorf("answered %s", e.Raw)
-		}
-		if n, m := len(k.tokens.take()), len(k.services.take()); n != 0 || m != 1 {
-			t.Errorf("%d exchanges, %d sends", n, m)
-		}
-		k.set(func() { k.stale = false })
-		k.fine(a, "machine", "machine-again")
-		k.one(k.tokens, clientSecret)
-		k.one(k.services, k.login.nth(t, 1))
-	})
-	t.Run("a token ends with the lock", func(t *testing.T) {
-		op := k.operator()
-		defer op.Close()
-		if _, err := op.Lock(k.ctx()); err != nil {
-			t.Fatal(err)
-		}
-		if e := k.call(a, "use_machine", "machine-locked", "{}"); code(e) != "VAULT_LOCKED" {
-			t.Errorf("answered %s", e.Raw)
-		}
-		if n := len(k.tokens.take()); n != 0 {
-			t.Errorf("%d exchanges of a locked vault", n)
-		}
-		k.unlock()
-		k.fine(a, "machine", "machine-open")
-		k.one(k.tokens, clientSecret)
-		k.one(k.services, k.login.nth(t, 2))
-	})
-	t.Run("a token that comes back", func(t *testing.T) {
-		k.set(func() { k.echo = true })
-		for i := range 3 {
-			if e := k.call(a, "use_machine", fmt.Sprintf("machine-echo-%d", i), "{}"); code(e) != "INVALID_RESPONSE" {
-				t.Errorf("answered %s", e.Raw)
-			}
-		}
-		k.set(func() { k.echo = false })
-		if e := k.call(a, "use_machine", "machine-suspended", "{}"); code(e) != "IDENTITY_UNAVAILABLE" {
-			t.Errorf("answered %s", e.Raw)
-		}
-	})
-	t.Run("constants that were changed", func(t *testing.T) {
-		op := k.operator()
-		defer op.Close()
-		k.change("c/targets.yaml", "repository:team/app:pull", "repository:team/app:pull,push")
-		if err := k.reload(op); err != nil {
-			t.Fatal(err)
-		}
-		if e := k.call(a, "use_images", "images-wider", "{}"); code(e) != "TARGET_NOT_ALLOWED" {
-			t.Errorf("answered %s", e.Raw)
-		}
-		if n := len(k.realm.take()); n != 0 {
-			t.Errorf("%d exchanges", n)
-		}
-	})
+	t.Run("fifty calls, one exchange", func(t *testing.T) { k.fiftyCalls(t, a) })
+	t.Run("a key in the body", func(t *testing.T) { k.keyInTheBody(t, a) })
+	t.Run("a certificate in the handshake", func(t *testing.T) { k.certificate(t, a) })
+	t.Run("a real registry's token", func(t *testing.T) { k.registryToken(t, a) })
+	t.Run("a refused token", func(t *testing.T) { k.refusedToken(t, a) })
+	t.Run("a token ends with the lock", func(t *testing.T) { k.lockedTokens(t, a) })
+	t.Run("a token that comes back", func(t *testing.T) { k.echoedToken(t, a) })
+	t.Run("constants that were changed", func(t *testing.T) { k.changedConstants(t, a) })
 	k.keepsNothing(t)
+}
+
+func (k *kinds) fiftyCalls(t *testing.T, a *client.Agent) {
+	answers := together(50, func(i int) client.Envelope { return k.call(a, "use_machine", fmt.Sprintf("machine-%04d", i), "{}") })
+	for _, e := range answers {
+		if !e.OK {
+			t.Fatalf("answered %s", e.Raw)
+		}
+	}
+	exchange := k.one(k.tokens, clientSecret)
+	want := "Basic " + base64.StdEncoding.EncodeToString([]byte("bot:"+clientSecret))
+	if exchange.path != "/oauth/token" || exchange.auth != want && !strings.Contains(exchange.body, "client_secret="+clientSecret) || !strings.Contains(exchange.body, "scope=a+b") {
+		t.Errorf("exchanged by %+v", exchange)
+	}
+	sent := k.services.take()
+	if len(sent) != 50 {
+		t.Errorf("%d calls were sent", len(sent))
+	}
+	for _, q := range sent {
+		if token := k.login.nth(t, 0); q.auth != "Bearer "+token || strings.Count(q.text, token) != 1 || strings.Contains(q.text, "planted") || q.path != "/machine/thing" {
+			t.Fatalf("sent %+v", q)
+		}
+	}
+}
+
+func (k *kinds) keyInTheBody(t *testing.T, a *client.Agent) {
+	k.fine(a, "pager", "pager-0001")
+	q := k.services.take()
+	if len(q) != 1 || q[0].auth != "" || strings.Count(q[0].text, "planted") != 1 || !strings.Contains(q[0].body, `"routing_key":"pager-\"key\"-planted-3be44d"`) {
+		t.Errorf("sent %+v", q)
+	}
+}
+
+func (k *kinds) certificate(t *testing.T, a *client.Agent) {
+	k.fine(a, "mesh", "mesh-0001")
+	if q := k.one(k.guarded, ""); q.client != "mesh-bot" || q.auth != "" {
+		t.Errorf("sent %+v", q)
+	}
+}
+
+func (k *kinds) registryToken(t *testing.T, a *client.Agent) {
+	k.fine(a, "images", "images-0001")
+	q := k.one(k.realm, imagesPassword)
+	if q.path != "/token" || q.r.URL.Query().Get("scope") != "repository:team/app:pull" {
+		t.Errorf("exchanged by %+v", q)
+	}
+	k.fine(a, "images", "images-0002")
+	if n := len(k.realm.take()); n != 0 {
+		t.Errorf("%d exchanges for a token that is there", n)
+	}
+}
+
+func (k *kinds) refusedToken(t *testing.T, a *client.Agent) {
+	k.set(func() { k.stale = true })
+	if e := k.call(a, "use_machine", "machine-stale", "{}"); code(e) != "REMOTE_UNAUTHENTICATED" {
+		t.Errorf("answered %s", e.Raw)
+	}
+	if n, m := len(k.tokens.take()), len(k.services.take()); n != 0 || m != 1 {
+		t.Errorf("%d exchanges, %d sends", n, m)
+	}
+	k.set(func() { k.stale = false })
+	k.fine(a, "machine", "machine-again")
+	k.one(k.tokens, clientSecret)
+	k.one(k.services, k.login.nth(t, 1))
+}
+
+func (k *kinds) lockedTokens(t *testing.T, a *client.Agent) {
+	op := k.operator()
+	defer op.Close()
+	if _, err := op.Lock(k.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if e := k.call(a, "use_machine", "machine-locked", "{}"); code(e) != "VAULT_LOCKED" {
+		t.Errorf("answered %s", e.Raw)
+	}
+	if n := len(k.tokens.take()); n != 0 {
+		t.Errorf("%d exchanges of a locked vault", n)
+	}
+	k.unlock()
+	k.fine(a, "machine", "machine-open")
+	k.one(k.tokens, clientSecret)
+	k.one(k.services, k.login.nth(t, 2))
+}
+
+func (k *kinds) echoedToken(t *testing.T, a *client.Agent) {
+	k.set(func() { k.echo = true })
+	for i := range 3 {
+		if e := k.call(a, "use_machine", fmt.Sprintf("machine-echo-%d", i), "{}"); code(e) != "INVALID_RESPONSE" {
+			t.Errorf("answered %s", e.Raw)
+		}
+	}
+	k.set(func() { k.echo = false })
+	if e := k.call(a, "use_machine", "machine-suspended", "{}"); code(e) != "IDENTITY_UNAVAILABLE" {
+		t.Errorf("answered %s", e.Raw)
+	}
+}
+
+func (k *kinds) changedConstants(t *testing.T, a *client.Agent) {
+	op := k.operator()
+	defer op.Close()
+	k.change("c/targets.yaml", "repository:team/app:pull", "repository:team/app:pull,push")
+	if err := k.reload(op); err != nil {
+		t.Fatal(err)
+	}
+	if e := k.call(a, "use_images", "images-wider", "{}"); code(e) != "TARGET_NOT_ALLOWED" {
+		t.Errorf("answered %s", e.Raw)
+	}
+	if n := len(k.realm.take()); n != 0 {
+		t.Errorf("%d exchanges", n)
+	}
 }
 
 // keepsNothing searches files, log, process, metrics, the operator's views and the
@@ -428,7 +197,6 @@ func TestKillAfterARotatedRefreshToken(t *testing.T) {
 	k.one(k.services, k.login.nth(t, 0))
 
 	k.set(func() { k.before = nil })
-	k.open()
 	a = k.again("build-worker")
 	k.fine(a, "person", "person-0002")
 	k.one(k.tokens, "refresh-0000-planted-0c3f9a")
