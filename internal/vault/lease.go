@@ -37,6 +37,7 @@ type Lease struct {
 	none       bool
 	trial      bool   // the secret is not the stored one
 	name       string // for errors
+	source     string // where the secret lies, "" for the vault
 	binding    Binding
 	generation uint64
 	cred       secret.Secret
@@ -106,7 +107,7 @@ func (v *Vault) take(it item, s secret.Secret) (*Lease, error) {
 	}
 	v.leases++
 	v.auto.touch()
-	return &Lease{name: it.name, binding: it.binding.clone(), generation: it.generation, cred: s, scanner: scanner, vault: v, release: v.returned}, nil
+	return &Lease{name: it.name, source: it.source, binding: it.binding.clone(), generation: it.generation, cred: s, scanner: scanner, vault: v, release: v.returned}, nil
 }
 
 func (v *Vault) returned() {

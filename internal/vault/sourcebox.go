@@ -255,6 +255,23 @@ func (b *sourceBox) forget(text string) {
 	}
 }
 
+// forgetValue drops a value that somebody refused, unless another is there already.
+func (b *sourceBox) forgetValue(text string, refused secret.Secret) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if k := b.kept[text]; k != nil && k.err == nil && k.value.Equal(refused) {
+		k.value.Wipe()
+		delete(b.kept, text)
+	}
+}
+
+// refused is forgetValue after an exchange that ended so; text may be "".
+func (b *sourceBox) refused(text string, sent secret.Secret, err error) {
+	if text != "" && fault.CodeOf(err) == fault.RemoteUnauthenticated {
+		b.forgetValue(text, sent)
+	}
+}
+
 // drop forgets every value and every login.
 func (b *sourceBox) drop() {
 	b.mu.Lock()

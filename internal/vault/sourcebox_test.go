@@ -383,6 +383,25 @@ func TestStoreAtASource(t *testing.T) {
 	wantErr(t, v.storeAtSource(t.Context(), ref, sec(planted), sec("mine")), ErrSourceDenied)
 }
 
+// A secret that the target refuses is fetched anew by the next call, and only then.
+func TestRefusedSecretIsFetchedAnew(t *testing.T) {
+	v, f := withSource(t)
+	old, err := v.Lease(t.Context(), "bot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	n := f.count()
+	f.with(func() { f.value = otherValue })
+	old.Rejected()
+	wantAttached(t, v, otherValue)
+	old.Rejected() // a late word about the old one does not cost the new one
+	wantAttached(t, v, otherValue)
+	if got := f.count() - n; got != 1 {
+		t.Errorf("fetched %d times, want once", got)
+	}
+}
+
 func TestKindsOfFailureAreAClosedList(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range sourceKinds {

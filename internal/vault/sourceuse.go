@@ -16,7 +16,10 @@ import (
 // to the rules of one that is put. It fails with VAULT_LOCKED or
 // IDENTITY_UNAVAILABLE. The caller wipes it.
 func (v *Vault) fromSource(ctx context.Context, it item) (secret.Secret, error) {
-	s, err := v.sources.get(ctx, it.source, false)
+	// Another daemon may have replaced a refresh token that they share, and a server
+	// that is sent the old one may take the whole grant for stolen.
+	anew := it.binding.Kind == KindOAuth2Refresh
+	s, err := v.sources.get(ctx, it.source, anew)
 	if fault.CodeOf(err) == fault.VaultLocked {
 		return secret.Secret{}, err
 	}
@@ -28,6 +31,14 @@ func (v *Vault) fromSource(ctx context.Context, it item) (secret.Secret, error) 
 		return secret.Secret{}, fault.Newf(fault.IdentityUnavailable, "identity %s: %w", it.name, err)
 	}
 	return s, nil
+}
+
+// rejectedSecret says that the target refused the secret of the lease: what is kept
+// of it is not used again.
+func (l *Lease) rejectedSecret() {
+	if l != nil && l.source != "" && !l.trial {
+		l.vault.sources.forgetValue(l.source, l.cred)
+	}
 }
 
 // checkFetched holds a fetched value to what a secret that is put obeys.

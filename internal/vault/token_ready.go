@@ -62,10 +62,13 @@ func (l *Lease) isOver() bool {
 }
 
 // Rejected says that the target refused what was attached (401): the token is not
-// given out again, and the next call gets a new one. It does nothing where none was.
+// given out again, and the next call gets a new one. Where the secret itself was
+// attached and lies at a source, it is fetched anew by the next call. It does nothing
+// where nothing was attached.
 func (l *Lease) Rejected() {
 	t, key := l.token()
 	if t == nil {
+		l.rejectedSecret()
 		return
 	}
 	store := &l.vault.tokens
@@ -174,7 +177,9 @@ func (v *Vault) mint(key tokenKey, n Narrow, x Exchange) mint {
 			return minted{}, err
 		}
 		defer e.secret.Wipe()
-		return e.run(ctx)
+		out, err := e.run(ctx)
+		v.sources.refused(it.source, e.secret, err)
+		return out, err
 	}
 }
 

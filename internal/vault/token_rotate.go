@@ -82,7 +82,9 @@ func (v *Vault) mintOnce(ctx context.Context, key tokenKey, e exchanging) (minte
 		v.noteRotation(key.name, rotation{used: copied(e.secret), fresh: fresh}, cold)
 		return v.saveRotation(context.WithoutCancel(ctx), key.name)
 	}
-	return e.run(ctx)
+	out, err := e.run(ctx)
+	v.sources.refused(it.source, e.secret, err)
+	return out, err
 }
 
 // noteRotation keeps what is to be saved; sealed, where the vault was locked

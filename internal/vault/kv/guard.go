@@ -63,7 +63,14 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := check(resp); err != nil {
 		return nil, err
 	}
-	return whole(resp)
+	resp, err = whole(resp)
+	if err == nil && r.Context().Err() != nil {
+		// A server that sees the connection close may end its answer as if it were
+		// whole, and that may still arrive.
+		clear(resp.Body.(*body).b)
+		return nil, errCut
+	}
+	return resp, err
 }
 
 // check looks at the head of an answer.
