@@ -338,6 +338,13 @@ func (h *home) mustInit() {
 // start runs the daemon and waits until it answers.
 func (h *home) start() {
 	h.t.Helper()
+	if h.proc != nil {
+		select {
+		case <-h.ended:
+		default:
+			h.t.Fatal("a daemon of this home runs already; a second one would outlive the test")
+		}
+	}
 	program := servingBinary
 	if h.plain {
 		program = plainBinary
