@@ -43,6 +43,9 @@ func (b Binding) scope(n Narrow) (scope, error) {
 			s.Permissions[name] = "read"
 		}
 	}
+	if slices.Contains(n.Repositories, "") {
+		return scope{}, fault.Newf(fault.TargetNotAllowed, "the identity's repository comes from the target, and the target names none")
+	}
 	text := b.Param("repositories")
 	var from struct{ From string }
 	switch {

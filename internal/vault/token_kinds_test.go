@@ -214,6 +214,7 @@ func TestGitHubAppRefusals(t *testing.T) {
 	}{
 		"a repository of nobody":      {githubBinding(`["api"]`, ""), Narrow{Repositories: []string{"secrets"}}, installation("{}", ""), fault.TargetNotAllowed},
 		"no repository of the target": {githubBinding(`{"from":"target.repo"}`, ""), Narrow{}, installation("{}", ""), fault.TargetNotAllowed},
+		"an empty repository":         {githubBinding(`{"from":"target.repo"}`, ""), Narrow{Repositories: []string{""}}, installation("{}", ""), fault.TargetNotAllowed},
 		"more than asked":             {githubBinding("", `{"contents":"read"}`), Narrow{}, installation(`{"contents":"write"}`, ""), fault.InvalidResponse},
 		"another permission":          {githubBinding("", `{"contents":"read"}`), Narrow{}, installation(`{"administration":"admin"}`, ""), fault.InvalidResponse},
 		"an unknown level":            {githubBinding("", `{"contents":"read"}`), Narrow{}, installation(`{"contents":"own"}`, ""), fault.InvalidResponse},
