@@ -67,7 +67,6 @@ func (r *reader) sources(n *strictyaml.Node) {
 	r.said("vault.sources")
 	if len(n.Members) > maxSources {
 		r.f.Report(n.Pos, "range", "", "vault.sources has more than %d entries", maxSources)
-		return
 	}
 	for _, m := range n.Members {
 		if !vault.ValidSourceName(m.Key) {
