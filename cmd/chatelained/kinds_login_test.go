@@ -185,6 +185,17 @@ func (l *login) TokenRequestByRefreshToken(_ context.Context, refresh string) (o
 	return &loginGrant{client: "desk"}, nil
 }
 
+func (l *login) GetKeyByIDAndClientID(_ context.Context, id, client string) (*jose.JSONWebKey, error) {
+	if id != "k1" || client != "robot@example" {
+		return nil, errNoClient
+	}
+	return &jose.JSONWebKey{Key: l.key.Public(), KeyID: id, Use: "sig"}, nil
+}
+
+func (l *login) ValidateJWTProfileScopes(_ context.Context, _ string, scopes []string) ([]string, error) {
+	return scopes, nil
+}
+
 // loginKey signs id tokens, which nobody here reads.
 type loginKey struct{ key *rsa.PrivateKey }
 

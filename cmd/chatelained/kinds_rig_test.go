@@ -118,7 +118,7 @@ type kinds struct {
 	tokens, services *sends
 	guarded          *sends
 	issuer           *issuer
-	realm            *sends
+	realm, github    *sends
 	key              []byte // the client's private key, PEM
 
 	mu     sync.Mutex
@@ -140,58 +140,67 @@ func newKinds(t *testing.T, names ...string) *kinds {
 	ca := testkit.CA(t)
 	caFile := testkit.CAFile(t, ca)
 	k := &kinds{home: newHome(t, testkit.HTTPS(t, ca, nil), caFile), login: newLogin(t)}
-	fine := func(w http.ResponseWriter, q sentOne) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.before != nil {
-			k.before()
-		}
-		if k.stale && q.auth != "" {
-			w.WriteHeader(401)
-			return
-		}
-		if k.echo {
-			w.Header().Set("X-You-Sent", q.auth)
-		}
-		_, _ = io.WriteString(w, `{"state":"fine"}`)
-	}
 	certificate, key, trust := clientOf(t, "mesh-bot")
 	k.key = key
 	k.tokens = counting(t, testkit.Leaf(t, ca), nil, k.login.token)
 	k.login.at(t, k.tokens.addr)
-	k.services = counting(t, testkit.Leaf(t, ca), nil, fine)
-	k.guarded = counting(t, testkit.Leaf(t, ca), trust, fine)
-	if err := os.RemoveAll(filepath.Join(k.places.Config, "contracts")); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"machine", "person", "pager", "mesh"} {
-		k.write("c/contracts/use_"+name+"/contract.yaml", kindContract(name))
-	}
-	target := func(name, addr string) string {
-		return fmt.Sprintf("  %[1]s: {url: 'https://%[2]s/%[1]s', ca: %[3]s, allow: [loopback], identity: %[1]s-bot, actions: [use_%[1]s], effects: [read, change], ask: session}\n", name, addr, caFile)
-	}
-	place := func(addr string) string {
-		return fmt.Sprintf("token: {url: 'https://%s/oauth/token', ca: %s, allow: [loopback]}", addr, caFile)
-	}
+	k.github = counting(t, testkit.Leaf(t, ca), nil, k.login.installation)
+	k.services = counting(t, testkit.Leaf(t, ca), nil, k.answer)
+	k.guarded = counting(t, testkit.Leaf(t, ca), trust, k.answer)
 	k.issuer = &issuer{leaf: testkit.Leaf(t, ca), given: k.login.gave}
 	k.realm = counting(t, testkit.Leaf(t, ca), nil, func(w http.ResponseWriter, q sentOne) { k.issuer.token(w, q.r) })
 	images := k.services.addr // which nobody calls as a registry
 	if slices.Contains(names, "images") {
 		images = startImages(t, ca, "https://"+k.realm.addr+"/token", k.issuer.leaf)
 	}
-	k.write("c/contracts/use_images/contract.yaml", imagesContract)
-	k.write("c/targets.yaml", "targets:\n"+strings.Replace(target("images", images), "/images'", "/v2'", 1)+target("machine", k.services.addr)+target("person", k.services.addr)+target("pager", k.services.addr)+target("mesh", k.guarded.addr)+
-		"identities:\n  machine-bot: {kind: oauth2_client, client_id: bot, scopes: [a, b], "+place(k.tokens.addr)+"}\n"+
-		"  person-bot: {kind: oauth2_refresh, client_id: desk, auth: none, "+place(k.tokens.addr)+"}\n"+
-		"  images-bot: {kind: registry_token, username: bot, service: registry.test, scopes: ['repository:team/app:pull'], "+strings.Replace(place(k.realm.addr), "/oauth/token", "/token", 1)+"}\n"+
-		"  pager-bot: {kind: body, json: /routing_key}\n  mesh-bot: {kind: client_certificate}\n")
-	k.write("c/chatelaine.yaml", "listen: {agent_tcp: off}\nlog: {level: debug}\nlimits: {calls: 64, calls_per_target: 64}\n")
+	k.writeKinds(caFile, images)
 	k.open()
-	secrets := map[string]string{"machine": clientSecret, "person": firstRefresh, "pager": pagerKey, "mesh": string(certificate) + string(key), "images": imagesPassword}
+	secrets := map[string]string{
+		"machine": clientSecret, "person": firstRefresh, "pager": pagerKey, "mesh": string(certificate) + string(key),
+		"images": imagesPassword, "app": k.login.keyPEM(t), "robot": k.login.keyPEM(t),
+	}
 	for _, name := range names {
 		k.putSecret(name+"-bot", secrets[name])
 	}
 	return k
+}
+
+// writeKinds writes a contract, a target and an identity of each kind.
+func (k *kinds) writeKinds(caFile, images string) {
+	k.t.Helper()
+	if err := os.RemoveAll(filepath.Join(k.places.Config, "contracts")); err != nil {
+		k.t.Fatal(err)
+	}
+	targets := ""
+	target := func(name, addr, base string) {
+		targets += fmt.Sprintf("  %[1]s: {url: 'https://%[2]s/%[4]s', ca: %[3]s, allow: [loopback], identity: %[1]s-bot, actions: [use_%[1]s], effects: [read, change], ask: session}\n", name, addr, caFile, base)
+	}
+	for _, name := range []string{"machine", "person", "pager", "mesh", "robot"} {
+		k.write("c/contracts/use_"+name+"/contract.yaml", kindContract(name))
+		addr := k.services.addr
+		if name == "mesh" {
+			addr = k.guarded.addr
+		}
+		target(name, addr, name)
+	}
+	k.write("c/contracts/use_images/contract.yaml", imagesContract)
+	k.write("c/contracts/use_app/contract.yaml", appContract)
+	target("images", images, "v2")
+	target("app", k.services.addr, "app")
+	place := func(url string) string {
+		return fmt.Sprintf("token: {url: 'https://%s', ca: %s, allow: [loopback]}", url, caFile)
+	}
+	login := place(k.tokens.addr + "/oauth/token")
+	k.write("c/targets.yaml", "targets:\n"+targets+
+		"lists: {repositories: {api: {target: app, with: {repo: api}}, web: {target: app, with: {repo: web}}}}\n"+
+		"identities:\n"+
+		"  machine-bot: {kind: oauth2_client, client_id: bot, scopes: [a, b], "+login+"}\n"+
+		"  person-bot: {kind: oauth2_refresh, client_id: desk, auth: none, "+login+"}\n"+
+		"  robot-bot: {kind: jwt_bearer, issuer: robot@example, audience: 'https://"+k.tokens.addr+"', scopes: [deploy], algorithm: RS256, key_id: k1, "+login+"}\n"+
+		"  app-bot: {kind: github_app, app_id: '12345', installation: '678', repositories: {from: target.repo}, permissions: {contents: write}, "+place(k.github.addr)+"}\n"+
+		"  images-bot: {kind: registry_token, username: bot, service: registry.test, scopes: ['repository:team/app:pull'], "+place(k.realm.addr+"/token")+"}\n"+
+		"  pager-bot: {kind: body, json: /routing_key}\n  mesh-bot: {kind: client_certificate}\n")
+	k.write("c/chatelaine.yaml", "listen: {agent_tcp: off}\nlog: {level: debug}\nlimits: {calls: 64, calls_per_target: 64}\n")
 }
 
 // clientOf is a certificate of a client, its key, and who trusts it.
@@ -225,9 +234,13 @@ func clientOf(t *testing.T, name string) (certificate, key []byte, trust *x509.C
 // planted are all secrets that were given or came in this home.
 func (k *kinds) planted() []string {
 	all := append([]string{clientSecret, firstRefresh, pagerKey, imagesPassword}, k.login.secrets()...)
-	for line := range strings.Lines(string(k.key)) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-") && len(line) > 40 {
-			all = append(all, line)
+	for _, key := range []string{string(k.key), k.login.keyPEM(k.t)} {
+		found := 0
+		for line := range strings.Lines(key) {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-") && len(line) > 40 && found < 2 {
+				all = append(all, line)
+				found++
+			}
 		}
 	}
 	return all

@@ -17,12 +17,14 @@ import (
 // once for all who wait; nothing of any secret stays anywhere.
 func TestKindsOfIdentity(t *testing.T) {
 	t.Parallel()
-	k := newKinds(t, "machine", "pager", "mesh", "images")
+	k := newKinds(t, "machine", "pager", "mesh", "images", "app", "robot")
 	a := k.agent("build-worker")
 	t.Run("fifty calls, one exchange", func(t *testing.T) { k.fiftyCalls(t, a) })
 	t.Run("a key in the body", func(t *testing.T) { k.keyInTheBody(t, a) })
 	t.Run("a certificate in the handshake", func(t *testing.T) { k.certificate(t, a) })
 	t.Run("a real registry's token", func(t *testing.T) { k.registryToken(t, a) })
+	t.Run("an app's token, narrowed", func(t *testing.T) { k.appTokens(t, a) })
+	t.Run("a robot's assertion", func(t *testing.T) { k.robotToken(t, a) })
 	t.Run("a refused token", func(t *testing.T) { k.refusedToken(t, a) })
 	t.Run("a token ends with the lock", func(t *testing.T) { k.lockedTokens(t, a) })
 	t.Run("a token that comes back", func(t *testing.T) { k.echoedToken(t, a) })
@@ -91,7 +93,7 @@ func (k *kinds) refusedToken(t *testing.T, a *client.Agent) {
 	k.set(func() { k.stale = false })
 	k.fine(a, "machine", "machine-again")
 	k.one(k.tokens, clientSecret)
-	k.one(k.services, k.login.nth(t, 1))
+	k.one(k.services, k.login.nth(t, 2))
 }
 
 func (k *kinds) lockedTokens(t *testing.T, a *client.Agent) {
@@ -109,7 +111,7 @@ func (k *kinds) lockedTokens(t *testing.T, a *client.Agent) {
 	k.unlock()
 	k.fine(a, "machine", "machine-open")
 	k.one(k.tokens, clientSecret)
-	k.one(k.services, k.login.nth(t, 2))
+	k.one(k.services, k.login.nth(t, 3))
 }
 
 func (k *kinds) echoedToken(t *testing.T, a *client.Agent) {
@@ -164,7 +166,7 @@ func (k *kinds) keepsNothing(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if steps["token"] != 4 || steps["challenge"] != 1 || steps["request"] < 50 {
+	if steps["token"] != 7 || steps["challenge"] != 1 || steps["request"] < 50 {
 		t.Errorf("the record has %v", steps)
 	}
 	if !bytes.Contains(views, []byte(`chatelaine_token_exchanges_total{kind="oauth2_client",result="OK"} 3`)) {
