@@ -126,7 +126,7 @@ func (a *app) recordable(action string, args []string, o contractRecord) error {
 	case o.show.id != "" && (len(args) > 0 || o.input != ""):
 		return usage("--from uses a call that was made; it takes no input")
 	}
-	set, problems := actions.LoadSet(o.files.site, o.files.contracts)
+	set, problems := actions.LoadDrafts(o.files.site, o.files.contracts)
 	if len(problems) > 0 {
 		return a.lintProblems(o.files, problems, false)
 	}

@@ -99,7 +99,7 @@ func (a *app) testContracts(ctx context.Context, t contractTest) error {
 // run plays what was asked for. Problems are what kept the files from being
 // loaded.
 func (t contractTest) run(ctx context.Context) (contracttest.Report, actions.Problems, error) {
-	set, problems := actions.LoadSet(t.files.site, t.files.contracts)
+	set, problems := actions.LoadDrafts(t.files.site, t.files.contracts)
 	if len(problems) > 0 {
 		return contracttest.Report{}, problems, nil
 	}

@@ -32,7 +32,7 @@ type contractWatch struct {
 // watchContracts plays everything once and then what changes, until ctx ends,
 // which is how the command is meant to end.
 func (a *app) watchContracts(ctx context.Context, t contractTest) error {
-	if set, problems := actions.LoadSet(t.files.site, t.files.contracts); len(problems) == 0 {
+	if set, problems := actions.LoadDrafts(t.files.site, t.files.contracts); len(problems) == 0 {
 		if err := knownActions(set, t.actions); err != nil {
 			return err // a misspelt name would be watched for ever
 		}

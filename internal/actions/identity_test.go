@@ -222,3 +222,27 @@ func TestChecksOfIdentities(t *testing.T) {
 		t.Errorf("%v", told(ps))
 	}
 }
+
+// Who writes contracts against somebody else's site file need not have the action
+// that proves an identity; the daemon has to.
+func TestChecksOfDrafts(t *testing.T) {
+	sitePath, _ := write(t, edit(t, goodSite, "test-bot: {kind: bearer}", "test-bot: {kind: bearer, check: get_me}"), goodContract)
+	_, own := write(t, goodSite, goodContract)
+	beside := filepath.Join(filepath.Dir(sitePath), "contracts")
+	for _, c := range []struct {
+		contracts string
+		load      func(site, contracts string) (*Set, Problems)
+		loads     bool
+	}{{beside, LoadSet, false}, {own, LoadSet, false}, {beside, LoadDrafts, false}, {own, LoadDrafts, true}} {
+		set, ps := c.load(sitePath, c.contracts)
+		if (len(ps) == 0) != c.loads || (set != nil) != c.loads || !c.loads && ps[0].Rule != "identity-check" {
+			t.Errorf("%s: %v", c.contracts, told(ps))
+		}
+	}
+	if rev := ReviewFolder(sitePath, own); len(rev.Problems) > 0 {
+		t.Error(rev.Problems)
+	}
+	if rev := ReviewFolder(sitePath, beside); len(rev.Problems) != 1 {
+		t.Error(rev.Problems)
+	}
+}

@@ -19,7 +19,7 @@ type Review struct {
 // does not load hides no finding about another one; a site file that does not
 // load is left out of the lint.
 func ReviewFolder(sitePath, contractsDir string) Review {
-	set, problems := loadParts(sitePath, contractsDir)
+	set, problems := loadDrafts(sitePath, contractsDir)
 	r := Review{Problems: problems}
 	dirs, _ := contractDirs(contractsDir) // an error is among the problems
 	for _, dir := range dirs {

@@ -20,17 +20,33 @@ const maxContracts = 1000
 // LoadSet reads the site file and every contract folder under contractsDir. It
 // gives a whole set, or all mistakes of all files.
 func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
-	set, problems := loadParts(sitePath, contractsDir)
+	return orNothing(loadParts(loadSite(sitePath), contractsDir))
+}
+
+// LoadDrafts is LoadSet for contracts that are being written, perhaps against a
+// site file that belongs to others: what proves an identity may then be an action
+// that is not among them.
+func LoadDrafts(sitePath string, contractsDir string) (*Set, Problems) {
+	return orNothing(loadDrafts(sitePath, contractsDir))
+}
+
+func orNothing(set *Set, problems Problems) (*Set, Problems) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	return set, nil
 }
 
+func loadDrafts(sitePath, contractsDir string) (*Set, Problems) {
+	s := loadSite(sitePath)
+	own := filepath.Dir(filepath.Clean(sitePath))
+	s.elsewhere = own != filepath.Clean(contractsDir) && own != filepath.Dir(filepath.Clean(contractsDir))
+	return loadParts(s, contractsDir)
+}
+
 // loadParts gives what loads beside the mistakes of what does not. Only a set
 // without a mistake has a digest and may be used.
-func loadParts(sitePath, contractsDir string) (*Set, Problems) {
-	s := loadSite(sitePath)
+func loadParts(s *site, contractsDir string) (*Set, Problems) {
 	set := &Set{contracts: map[string]*Contract{}, targets: s.targets, identities: s.identities, lists: s.lists, keys: s.keys}
 	dirs, err := contractDirs(contractsDir)
 	if err != nil {

@@ -21,6 +21,7 @@ type site struct {
 	listDocs   map[string]any
 	keys       map[string]*keySet
 	digest     [32]byte
+	elsewhere  bool // the contracts at hand are not all that it knows
 }
 
 const (

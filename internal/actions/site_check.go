@@ -29,8 +29,8 @@ func (s *site) noProof(id *IdentitySpec, dirs []string) {
 	for _, dir := range dirs {
 		names = append(names, filepath.Base(dir))
 	}
-	if slices.Contains(names, id.check) {
-		return // it does not load, and says why
+	if s.elsewhere || slices.Contains(names, id.check) {
+		return // it is not here, or it does not load and says why
 	}
 	hint := strictyaml.DidYouMean(id.check, names)
 	if hint == "" {

@@ -33,7 +33,7 @@ type Options struct {
 // whose order is that of actions and files.
 func Run(ctx context.Context, o Options) (Report, error) {
 	start := time.Now()
-	set, problems := actions.LoadSet(o.Site, o.Contracts)
+	set, problems := actions.LoadDrafts(o.Site, o.Contracts)
 	if len(problems) > 0 {
 		return Report{}, problems
 	}

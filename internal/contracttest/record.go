@@ -51,7 +51,7 @@ type Recorded struct {
 // headers that no row reads are dropped, and what the contract makes of it is
 // what it wants. The error is for what kept it from being made.
 func Record(ctx context.Context, o Options, rec Recording) (Recorded, error) {
-	set, problems := actions.LoadSet(o.Site, o.Contracts)
+	set, problems := actions.LoadDrafts(o.Site, o.Contracts)
 	if len(problems) > 0 {
 		return Recorded{}, problems
 	}
