@@ -128,14 +128,15 @@ func IDs() []string {
 // exam is one run.
 type exam struct {
 	Facts
-	mode string
-	proc string // where the kernel shows processes; another folder in tests
+	mode  string
+	proc  string   // where the kernel shows processes; another folder in tests
+	doors []string // rootSockets; others in tests
 }
 
 // Run asks everything that can be asked. more are findings of the caller's own,
 // put at the end.
 func Run(ctx context.Context, f Facts, more ...Finding) Report {
-	e := &exam{Facts: f, proc: "/proc"}
+	e := &exam{Facts: f, proc: "/proc", doors: rootSockets}
 	return e.report(ctx, more)
 }
 

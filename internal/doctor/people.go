@@ -171,9 +171,22 @@ func asGoodAsRoot(groups []Group) []string {
 	return slices.Compact(out)
 }
 
+// rootSockets are doors of services that run anything as root for whoever may
+// write to them.
+var rootSockets = []string{
+	"/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
+	"/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket", "/run/libvirt/libvirt-sock",
+}
+
 func (e *exam) groups() Finding {
 	const id, attack = "groups", "become root by a group"
 	f := Finding{ID: id, Attack: attack, Verdict: Solved, Detail: "your user is in no group that is as good as root"}
+	for _, path := range e.doors {
+		if e.mayWrite(path) {
+			f.Verdict, f.Detail, f.WayOut = NotSolved, "your user may write to "+path+", which is as good as root", "run agents as a user who may not"
+			return f.Still("become root by way of " + path + ", and then do anything")
+		}
+	}
 	who, in := "your user", e.becomesRoot()
 	if e.isRoot() {
 		in = ""
