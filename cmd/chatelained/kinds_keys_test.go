@@ -52,7 +52,7 @@ func (l *login) installation(w http.ResponseWriter, q sentOne) {
 		Issuer  string `json:"iss"`
 		Expires int64  `json:"exp"`
 	}
-	signed, err := jose.ParseSigned(strings.TrimPrefix(q.auth, "Bearer "), []jose.SignatureAlgorithm{jose.RS256})
+	signed, err := jose.ParseSignedCompact(strings.TrimPrefix(q.auth, "Bearer "), []jose.SignatureAlgorithm{jose.RS256})
 	if err == nil {
 		var payload []byte
 		if payload, err = signed.Verify(l.key.Public()); err == nil {
