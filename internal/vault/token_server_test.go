@@ -21,7 +21,6 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/oauth2/jwt"
 
-	"chatelaine/internal/executor"
 	"chatelaine/internal/fault"
 )
 
@@ -181,7 +180,7 @@ func serveOAuth(t testing.TB, l *lodging) (*httptest.Server, Place, real) {
 	}
 	provider = p
 	place, ca := placeOf(t, srv, "/oauth/token")
-	return srv, place, real{x: executor.New(executor.Options{}), ca: ca}
+	return srv, place, real{x: patient(), ca: ca, timeout: time.Minute}
 }
 
 func TestClientCredentialsWithARealServer(t *testing.T) {
