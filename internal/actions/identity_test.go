@@ -233,7 +233,7 @@ func TestChecksOfDrafts(t *testing.T) {
 		contracts string
 		load      func(site, contracts string) (*Set, Problems)
 		loads     bool
-	}{{beside, LoadSet, false}, {own, LoadSet, false}, {beside, LoadDrafts, false}, {own, LoadDrafts, true}} {
+	}{{beside, LoadSet, false}, {own, LoadSet, false}, {beside, LoadDrafts, true}, {own, LoadDrafts, true}} {
 		set, ps := c.load(sitePath, c.contracts)
 		if (len(ps) == 0) != c.loads || (set != nil) != c.loads || !c.loads && ps[0].Rule != "identity-check" {
 			t.Errorf("%s: %v", c.contracts, told(ps))

@@ -19,7 +19,11 @@ type Review struct {
 // does not load hides no finding about another one; a site file that does not
 // load is left out of the lint.
 func ReviewFolder(sitePath, contractsDir string) Review {
-	set, problems := loadDrafts(sitePath, contractsDir)
+	site := loadSite(sitePath)
+	// A site file that lies elsewhere knows other contracts than these.
+	own := filepath.Dir(filepath.Clean(sitePath))
+	site.elsewhere = own != filepath.Clean(contractsDir) && own != filepath.Dir(filepath.Clean(contractsDir))
+	set, problems := loadParts(site, contractsDir)
 	r := Review{Problems: problems}
 	dirs, _ := contractDirs(contractsDir) // an error is among the problems
 	for _, dir := range dirs {

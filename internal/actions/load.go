@@ -23,11 +23,12 @@ func LoadSet(sitePath string, contractsDir string) (*Set, Problems) {
 	return orNothing(loadParts(loadSite(sitePath), contractsDir))
 }
 
-// LoadDrafts is LoadSet for contracts that are being written, perhaps against a
-// site file that belongs to others: what proves an identity may then be an action
-// that is not among them.
+// LoadDrafts is LoadSet for contracts that are being written, perhaps a few of many:
+// what proves an identity may then be an action that is not among them.
 func LoadDrafts(sitePath string, contractsDir string) (*Set, Problems) {
-	return orNothing(loadDrafts(sitePath, contractsDir))
+	s := loadSite(sitePath)
+	s.elsewhere = true
+	return orNothing(loadParts(s, contractsDir))
 }
 
 func orNothing(set *Set, problems Problems) (*Set, Problems) {
@@ -35,13 +36,6 @@ func orNothing(set *Set, problems Problems) (*Set, Problems) {
 		return nil, problems
 	}
 	return set, nil
-}
-
-func loadDrafts(sitePath, contractsDir string) (*Set, Problems) {
-	s := loadSite(sitePath)
-	own := filepath.Dir(filepath.Clean(sitePath))
-	s.elsewhere = own != filepath.Clean(contractsDir) && own != filepath.Dir(filepath.Clean(contractsDir))
-	return loadParts(s, contractsDir)
 }
 
 // loadParts gives what loads beside the mistakes of what does not. Only a set
