@@ -59,6 +59,7 @@ func TestBodyHole(t *testing.T) {
 	}{
 		{holed(at(srv, ca), jsonBody, `"key":"`, false), token + `\"`, `{"key":"` + token + `\"","text":"ä"}`},
 		{holed(at(srv, ca), formBody, "token=", true), token + "%26+~", "to=%2B49&token=" + token + "%26+~&text=x"},
+		{holed(at(srv, ca), "token=", "token=", true), strings.Repeat("a%20", 16<<10), "token=" + strings.Repeat("a%20", 16<<10)},
 		{holed(at(srv, ca), "token=", "token=", true), strings.Repeat("a%20", 4<<10), "token=" + strings.Repeat("a%20", 4<<10)},
 	} {
 		f := &filler{text: c.fill}

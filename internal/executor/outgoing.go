@@ -27,8 +27,8 @@ const (
 	// is not left behind by a slice that grew.
 	headRoom = 1024
 	// holeRoom is what the largest secret takes in the body: 8 KiB of bytes, each
-	// written as three (%XX).
-	holeRoom = 3 * 8 << 10
+	// written as six (\u00XX); or two of them, each as three (%XX).
+	holeRoom = 6 * 8 << 10
 )
 
 // The ways in which a credential fails to be exactly one. Each is a mistake of ours.
@@ -86,7 +86,11 @@ func (o *outgoing) FillBody(write func(dst []byte) []byte) error {
 	case o.filled, o.name != "" && !o.s.exchange:
 		o.err = errTwice
 	default:
-		o.fill, o.filled = write(make([]byte, 0, holeRoom)), true
+		room := make([]byte, 0, holeRoom)
+		o.fill, o.filled = write(room), true
+		if cap(o.fill) != holeRoom { // it grew elsewhere
+			clear(room[:holeRoom])
+		}
 		o.err = o.checkFill()
 	}
 	return o.err
