@@ -40,7 +40,7 @@ func startAlertmanager(t *testing.T) *alertmanager {
 	write(t, dir, "web.yml", fmt.Sprintf("tls_server_config: {cert_file: leaf.pem, key_file: leaf.key}\nbasic_auth_users: {%s: '%s'}\n", alertUser, hash))
 	address := fmt.Sprintf("127.0.0.1:%d", testkit.FreePort(t))
 	am := &alertmanager{url: "https://" + address, caFile: filepath.Join(dir, "ca.pem"), client: client}
-	startProduct(t, "prometheus-alertmanager", func() bool {
+	testkit.Product(t, "prometheus-alertmanager", func() bool {
 		status, _ := am.get(t, "/-/ready")
 		return status == http.StatusOK
 	},

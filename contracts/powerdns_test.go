@@ -41,7 +41,7 @@ webserver-port=%[4]d
 webserver-allow-from=127.0.0.1
 `, dir, testkit.FreePort(t), dnsKey, port))
 	d := &powerdns{url: fmt.Sprintf("http://127.0.0.1:%d/api/v1/servers/localhost", port)}
-	startProduct(t, "pdns_server", func() bool {
+	testkit.Product(t, "pdns_server", func() bool {
 		status, _ := d.ask(t, http.MethodGet, "", nil)
 		return status == http.StatusOK
 	}, "--config-dir="+dir, "--daemon=no", "--guardian=no", "--disable-syslog", "--write-pid=no")

@@ -3,20 +3,12 @@ package contracts_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -26,51 +18,6 @@ import (
 	"chatelaine/internal/testkit"
 	"chatelaine/internal/validate"
 )
-
-// startProduct starts an installed program that no one here wrote, waits until
-// it is ready and ends it after the test. Where it ends before, the test fails
-// with what it said.
-func startProduct(t *testing.T, program string, ready func() bool, args ...string) {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		// Debian keeps servers where only root looks.
-		path, err = exec.LookPath(filepath.Join("/usr/sbin", program))
-	}
-	if err != nil {
-		t.Fatalf("%s is not installed: run scripts/install-test-deps.sh as root", program)
-	}
-	logFile := filepath.Join(t.TempDir(), "log")
-	log, err := os.Create(logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close() // the program has its own descriptor
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
-	stopped := false
-	t.Cleanup(func() {
-		if !stopped {
-			_ = cmd.Process.Kill()
-			<-exited
-		}
-	})
-	testkit.Until(t, program, func() bool {
-		select {
-		case err := <-exited:
-			stopped = true
-			text, _ := os.ReadFile(logFile)
-			t.Fatalf("%s ended: %v\n%s", program, err, text)
-		default:
-		}
-		return ready()
-	})
-}
 
 // overTLS is a client of a product, apart from the executor's.
 func overTLS(t *testing.T, pool *x509.CertPool) *http.Client {
@@ -241,48 +188,8 @@ func write(t *testing.T, dir, name, text string) string {
 // writeTLS writes ca.pem, leaf.pem and leaf.key into dir and returns the pool.
 func writeTLS(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
-	now := time.Now()
-	caKey, leafKey := newKey(t), newKey(t)
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "product"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	caDER := sign(t, ca, ca, &caKey.PublicKey, caKey)
-	leafDER := sign(t, leaf, ca, &leafKey.PublicKey, caKey)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	caPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})
-	write(t, dir, "ca.pem", string(caPEM))
-	write(t, dir, "leaf.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leafDER})))
-	write(t, dir, "leaf.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(caPEM)
-	return pool
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func sign(t *testing.T, cert, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, cert, parent, public, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
+	ca := testkit.CA(t)
+	write(t, dir, "ca.pem", string(ca.PEM()))
+	testkit.LeafFiles(t, ca, dir)
+	return ca.Pool()
 }

@@ -47,7 +47,7 @@ http: {addr: "%[2]s", tls: {certificate: %[1]s/leaf.pem, key: %[1]s/leaf.key}}
 auth: {htpasswd: {realm: test, path: %[1]s/htpasswd}}
 `, dir, address))
 	r := &registry{url: "https://" + address + "/v2", caFile: filepath.Join(dir, "ca.pem"), client: client}
-	startProduct(t, "docker-registry", func() bool {
+	testkit.Product(t, "docker-registry", func() bool {
 		status, _ := r.ask(t, http.MethodGet, "/", nil)
 		return status == http.StatusOK
 	}, "serve", config)

@@ -5,14 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -83,22 +81,11 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 // startImages starts a real container registry that takes the tokens of realm.
 func startImages(t *testing.T, ca *upstream.CA, realm string, trusted tls.Certificate) (address string) {
 	t.Helper()
-	program, err := exec.LookPath("docker-registry")
-	if err != nil {
-		t.Fatal("docker-registry is not installed: run scripts/install-test-deps.sh as root")
-	}
 	dir := t.TempDir()
-	leaf := testkit.Leaf(t, ca, "127.0.0.1")
-	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
-	if err != nil {
+	testkit.LeafFiles(t, ca, dir)
+	issuer := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted.Certificate[0]})
+	if err := os.WriteFile(filepath.Join(dir, "issuer.pem"), issuer, 0o600); err != nil {
 		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{
-		"leaf.pem": {Type: "CERTIFICATE", Bytes: leaf.Certificate[0]}, "leaf.key": {Type: "PRIVATE KEY", Bytes: key}, "issuer.pem": {Type: "CERTIFICATE", Bytes: trusted.Certificate[0]},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	address = "127.0.0.1:" + strconv.Itoa(testkit.FreePort(t))
 	config := filepath.Join(dir, "registry.yml")
@@ -110,27 +97,14 @@ auth: {token: {realm: "%[3]s", service: registry.test, issuer: issuer.test, root
 `, dir, address, realm), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := newLog(t)
-	cmd := exec.Command(program, "serve", config)
-	out.into(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the registry's log:\n%s", out.bytes())
-		}
-	})
 	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}
-	testkit.Until(t, "the registry", func() bool {
+	testkit.Product(t, "docker-registry", func() bool {
 		resp, err := client.Get("https://" + address + "/v2/")
 		if err != nil {
 			return false
 		}
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusUnauthorized
-	})
+	}, "serve", config)
 	return address
 }

@@ -2,15 +2,12 @@ package main_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,49 +33,27 @@ type product struct {
 // cannot be told to choose a port and say which.
 func startProduct(t *testing.T, ca *upstream.CA) *product {
 	t.Helper()
-	program, err := exec.LookPath("prometheus-alertmanager")
-	if err != nil {
-		t.Fatal("prometheus-alertmanager is not installed: run scripts/install-test-deps.sh as root")
-	}
 	dir := t.TempDir()
 	put := func(name string, b []byte) {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	leaf := testkit.Leaf(t, ca, "127.0.0.1")
-	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.LeafFiles(t, ca, dir)
 	hash, err := bcrypt.GenerateFromPassword([]byte(alertPassword), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put("leaf.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Certificate[0]}))
-	put("leaf.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 	put("am.yml", []byte("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"))
 	put("web.yml", fmt.Appendf(nil, "tls_server_config: {cert_file: leaf.pem, key_file: leaf.key}\nbasic_auth_users: {chatelaine: '%s'}\n", hash))
 	p := &product{address: "127.0.0.1:" + strconv.Itoa(testkit.FreePort(t)), client: &http.Client{
 		Timeout: testkit.Patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}}
-	log := newLog(t)
-	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "am.yml"), "--web.config.file="+filepath.Join(dir, "web.yml"),
-		"--web.listen-address="+p.address, "--cluster.listen-address=", "--storage.path="+filepath.Join(dir, "data"))
-	log.into(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("Alertmanager's log:\n%s", log.bytes())
-		}
-	})
-	testkit.Until(t, "Alertmanager", func() bool {
+	testkit.Product(t, "prometheus-alertmanager", func() bool {
 		status, _ := p.get(t, "/-/ready")
 		return status == http.StatusOK
-	})
+	},
+		"--config.file="+filepath.Join(dir, "am.yml"), "--web.config.file="+filepath.Join(dir, "web.yml"),
+		"--web.listen-address="+p.address, "--cluster.listen-address=", "--storage.path="+filepath.Join(dir, "data"))
 	return p
 }
 
