@@ -97,22 +97,12 @@ func TestReload(t *testing.T) {
 	})
 
 	t.Run("a running call keeps its contract", func(t *testing.T) {
-		release2 := make(chan struct{})
-		up.set(func(r upstream.Request) upstream.Answer { <-release2; return goodDeploy(r) })
-		answer := background(h, a, "running-0001", deployVersion("1.1.0"))
-		waitSent(t, h, "1.1.0")
-		h.change(deployContract, "version: 1.0.0", "version: 1.0.1")
-		h.change(deployContract, "success:\n        deployment_id: /deployment_id", "success:\n        deployment_id: /project_id")
-		err := h.reload(op)
-		close(release2)
-		if err != nil {
-			t.Fatal(err)
+		for i := range 10 {
+			if h.keepsItsContract(t, up, a, op, i) {
+				return
+			}
 		}
-		if e, ok := <-answer; !ok || !e.OK || !strings.Contains(string(e.Raw), "dep_8f2k1m9q") {
-			t.Errorf("the running call ended %v %s", ok, e.Raw)
-		}
-		up.set(goodDeploy)
-		h.change(deployContract, "success:\n        deployment_id: /project_id", "success:\n        deployment_id: /deployment_id")
+		t.Fatalf("this machine never reloaded within %s", heldFor)
 	})
 
 	t.Run("a waiting card is stale", func(t *testing.T) {
@@ -198,6 +188,48 @@ func TestReload(t *testing.T) {
 			t.Errorf("after the proof it answered %s", e.Raw)
 		}
 	})
+}
+
+// heldFor is how long a service may keep a call waiting here: the daemon gives it
+// ten seconds until its head.
+const heldFor = 8 * time.Second
+
+// keepsItsContract reloads while a call runs. It says false where the machine was
+// too slow for that: the call ended by itself, and all is as before.
+func (h *home) keepsItsContract(t *testing.T, up *switchable, a *client.Agent, op *client.Operator, try int) bool {
+	t.Helper()
+	edits := [][2]string{
+		{"version: 1.0.0", "version: 1.0.1"},
+		{"success:\n        deployment_id: /deployment_id", "success:\n        deployment_id: /project_id"},
+	}
+	let, version := make(chan struct{}), fmt.Sprintf("1.1.%d", try)
+	up.set(func(r upstream.Request) upstream.Answer { <-let; return goodDeploy(r) })
+	defer up.set(goodDeploy)
+	began := time.Now()
+	answer := background(h, a, fmt.Sprintf("running-%04d", try), deployVersion(version))
+	waitSent(t, h, version)
+	for _, e := range edits {
+		h.change(deployContract, e[0], e[1])
+	}
+	err := h.reload(op)
+	slow := time.Since(began) > heldFor
+	close(let)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, ok := <-answer
+	h.change(deployContract, edits[1][1], edits[1][0])
+	if slow {
+		h.change(deployContract, edits[0][1], edits[0][0])
+		if err := h.reload(op); err != nil {
+			t.Fatal(err)
+		}
+		return false
+	}
+	if !ok || !e.OK || !strings.Contains(string(e.Raw), "dep_8f2k1m9q") {
+		t.Errorf("the running call ended %v %s", ok, e.Raw)
+	}
+	return true
 }
 
 // TestExplainAgrees asks explain first and then really calls: both must name
