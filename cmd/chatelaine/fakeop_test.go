@@ -62,6 +62,10 @@ func (d *fakeDaemon) status(w http.ResponseWriter, _ *http.Request) {
 	if name := d.options["damaged"]; name != "" {
 		damaged = append(damaged, name)
 	}
+	looks := []string{}
+	if text := d.options["looks"]; text != "" {
+		looks = append(looks, text+"\u202e")
+	}
 	cards, pending := 0, 0
 	for _, c := range d.cards {
 		if c.State == "open" {
@@ -76,7 +80,8 @@ func (d *fakeDaemon) status(w http.ResponseWriter, _ *http.Request) {
 	reply(w, 200, obj{"version": "0.1.0", "mode": "same-user", "daemon_id": "dmn_1", "started_at": "2026-01-05T10:00:00Z",
 		"vault": obj{"state": state, "reason": d.options["reason"], "since": "2026-01-05T10:00:00Z", "backend": "file", "rollback": "not detectable", "identities": 1,
 			"auto_lock": "after a sleep of the machine", "unattended": unattended},
-		"contracts": obj{"loaded": 1, "digest": "f00d", "problems": []string{}}, "record": obj{"state": "writing", "next_seq": 12, "epoch": 3},
+		"identities": obj{"problems": looks},
+		"contracts":  obj{"loaded": 1, "digest": "f00d", "problems": []string{}}, "record": obj{"state": "writing", "next_seq": 12, "epoch": 3},
 		"approvals": obj{"open": cards}, "sessions": obj{"pending": pending, "authorised": 0}, "calls": obj{"running": 0, "unresolved": 0, "damaged": damaged},
 		"listeners": []obj{{"name": "agent", "address": "agent.sock", "state": "listening"}}, "later_member": true})
 }
