@@ -270,7 +270,8 @@ func TestGenerationsAreApart(t *testing.T) {
 }
 
 // A server that does not take the certificate says so by an alert, in TLS 1.3 only
-// after the request was written. It has read nothing of it.
+// after the client's half of the handshake: the request may be written by then, or
+// not begun. Nothing of it was read.
 func TestCertificateIsUnwelcome(t *testing.T) {
 	cert, _ := clientCert(t, "bot")
 	_, other := clientCert(t, "other")
@@ -286,23 +287,33 @@ func TestCertificateIsUnwelcome(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { ln.Close() })
+		leaf, said := testkit.Leaf(t, ca), make(chan struct{}, 2) // as many as there are connections
 		go func() {
-			c, err := ln.Accept()
-			if err != nil {
-				return
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				_ = tls.Server(c, &tls.Config{
+					Certificates: []tls.Certificate{leaf}, MinVersion: version, MaxVersion: version,
+					ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: other, NextProtos: protos,
+				}).Handshake()
+				said <- struct{}{}
+				_, _ = io.Copy(io.Discard, c) // a close with bytes unread would reset the alert away
+				c.Close()
 			}
-			defer c.Close()
-			_ = tls.Server(c, &tls.Config{
-				Certificates: []tls.Certificate{testkit.Leaf(t, ca)}, MinVersion: version, MaxVersion: version,
-				ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: other, NextProtos: protos,
-			}).Handshake()
-			_, _ = io.Copy(io.Discard, c) // a close with bytes unread would reset the alert away
 		}()
 		to := place{scheme: schemeHTTPS, host: "localhost", port: ln.Addr().(*net.TCPAddr).Port, caPEM: ca.PEM(), allowLoopback: true, http2: w.h2}
-		ex := sendTo(t, newExecutor(t, Options{}), change(to), &mesh{cert: cert})
-		wantCode(t, ex, fault.RemoteUnauthenticated)
-		if ex.Answered || version == tls.VersionTLS12 && ex.Wrote {
-			t.Errorf("%s: wrote %v, answered %v", w.name, ex.Wrote, ex.Answered)
+		for _, when := range []string{"after the alert", "at once"} {
+			m := &mesh{cert: cert}
+			if when == "after the alert" && version == tls.VersionTLS13 {
+				m.then = func(Outgoing) { <-said }
+			}
+			ex := sendTo(t, newExecutor(t, Options{}), change(to), m)
+			wantCode(t, ex, fault.RemoteUnauthenticated)
+			if ex.Answered || version == tls.VersionTLS12 && ex.Wrote {
+				t.Errorf("%s, %s: wrote %v, answered %v", w.name, when, ex.Wrote, ex.Answered)
+			}
 		}
 	}
 }

@@ -49,8 +49,7 @@ func (a *attempt) roundTrip2(ctx context.Context) {
 	req.Header = a.s.header2(o)
 	a.exchange2(ctx, cancel, client, req)
 	body.wipe()
-	o.wipe()
-	clear(req.Header)
+	o.wipe() // not the header map: the transport may still read it
 }
 
 // client2 puts HTTP/2 over the wire's connection.
@@ -118,10 +117,22 @@ func body2(ctx context.Context, resp *http.Response, limit int64) answer {
 // plain2 is plain2 of a failure before an answer; that the server refused the
 // certificate stays what it is.
 func (a *attempt) plain2(ctx context.Context, err error) error {
-	if a.unwelcome(err) {
+	if a.unwelcome(err) || a.unwelcome(a.lastWord()) {
 		return errUnwelcome
 	}
 	return plain2(ctx, err)
+}
+
+// lastWord is what ended the reading of a connection over which nothing more is
+// sent. The transport reads by itself: an alert that came before the request was
+// written shows there as a connection that cannot be used. TLS keeps the alert.
+func (a *attempt) lastWord() error {
+	if !a.wire.certified {
+		return nil
+	}
+	a.wire.conn.SetReadDeadline(past) // never waits
+	_, err := a.wire.conn.Read(make([]byte, 1))
+	return err
 }
 
 // plain2 words an HTTP/2 failure without the remote's own text, which a
