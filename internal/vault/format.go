@@ -137,6 +137,9 @@ func encodeFile(h header, dataKey secret.Secret, c *contents) ([]byte, error) {
 		return nil, err
 	}
 	defer clear(text)
+	if err := readsAgain(text); err != nil {
+		return nil, err
+	}
 	head := h.encode()
 	sum := mac(hk, head)
 	body, err := seal(bk, text, append(bytes.Clone(head), sum...))
@@ -152,6 +155,21 @@ func encodeFile(h header, dataKey secret.Secret, c *contents) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the file would be larger than %d bytes", ErrTooLarge, maxFile)
 	}
 	return w.b, nil
+}
+
+// errUnreadable is a mistake of this package. Saving it would close the vault to its
+// owner.
+var errUnreadable = errors.New("what would be saved could not be read again; nothing was written")
+
+// readsAgain proves that the contents can be opened as they are about to be saved:
+// what is in them may be as long as a server made it.
+func readsAgain(text []byte) error {
+	c, err := decodeContents(text)
+	c.wipe()
+	if err != nil {
+		return errUnreadable // not that the vault is damaged
+	}
+	return nil
 }
 
 // open checks the header's MAC and unseals the contents.

@@ -155,27 +155,24 @@ func unsent(ctx context.Context, err error) error {
 }
 
 // token is exchange for the request whose answer is the token. What replaces the
-// secret is kept as soon as it is read, whatever becomes of the record of the send:
-// the server takes no other any more.
+// secret is kept as soon as it is read, whatever becomes of the record of the send,
+// and also where the token beside it cannot be used: the server takes no other any
+// more.
 func (e exchanging) token(ctx context.Context, r TokenRequest, c *tokenCredential, rules tokenRules) (minted, error) {
 	var m minted
 	var kept error
 	err := e.exchange(ctx, r, c, func(a TokenAnswer) error {
 		got, err := rules.read(a)
-		if err != nil {
-			return err
+		if err == nil && c.repeats(got.token) {
+			err = invalidAnswer("its token is the secret that was sent")
 		}
-		if c.repeats(got.token) {
-			got.wipe()
-			return invalidAnswer("its token is the secret that was sent")
-		}
-		m = got
 		if !got.refresh.IsZero() && e.keep != nil {
 			kept = e.keep(got.refresh)
 		} else {
 			got.refresh.Wipe()
 		}
-		return nil
+		m = got
+		return err
 	})
 	if err == nil {
 		err = kept

@@ -68,7 +68,8 @@ func invalidAnswer(why string) error {
 }
 
 // read gives an answer its meaning. The errors hold our own words and at most a
-// word of the closed list.
+// word of the closed list. What came in place of a refresh token is there beside an
+// error too, where it can be read.
 func (t tokenRules) read(a TokenAnswer) (minted, error) {
 	now := time.Now()
 	want := http.StatusOK
@@ -87,11 +88,28 @@ func (t tokenRules) read(a TokenAnswer) (minted, error) {
 	}
 	defer members.wipe()
 	m := minted{at: now}
-	if err := t.fill(a, members, &m); err != nil {
-		m.wipe()
-		return minted{}, err
+	err = t.renewal(members, &m)
+	if err == nil {
+		err = t.fill(a, members, &m)
+	}
+	if err != nil {
+		m.token.Wipe()
+		return minted{refresh: m.refresh}, err
 	}
 	return m, nil
+}
+
+// renewal reads what takes the place of the refresh token.
+func (t tokenRules) renewal(members jsonMembers, m *minted) error {
+	r, there := members["refresh_token"]
+	if !there || !t.renews || r.kind == jsonNull {
+		return nil
+	}
+	if r.kind != jsonString || !visible(r.text, ' ') || len(r.text) > maxSecret {
+		return invalidAnswer("its refresh_token is not 1 to 8192 visible characters")
+	}
+	m.refresh = secret.New(r.text)
+	return nil
 }
 
 func (t tokenRules) fill(a TokenAnswer, members jsonMembers, m *minted) error {
@@ -106,12 +124,6 @@ func (t tokenRules) fill(a TokenAnswer, members jsonMembers, m *minted) error {
 	}
 	if m.life, err = lifeOf(members["expires_in"], t.unsaid); err != nil {
 		return err
-	}
-	if r, there := members["refresh_token"]; there && t.renews && r.kind != jsonNull {
-		if r.kind != jsonString || !visible(r.text, ' ') || len(r.text) > maxSecret {
-			return invalidAnswer("its refresh_token is not 1 to 8192 visible characters")
-		}
-		m.refresh = secret.New(r.text)
 	}
 	if t.accept == nil {
 		return nil

@@ -90,24 +90,45 @@ func (g grant) check(auth string) error {
 	return nil
 }
 
-// renewed is the secret that takes the place of the one that g was read from.
-// fresh is wiped.
-func (g grant) renewed(fresh secret.Secret) secret.Secret {
-	if g.client.IsZero() {
-		return fresh
-	}
-	defer fresh.Wipe()
-	var out secret.Secret
+// renewed is the secret that takes the place of the one that g was read from, in a
+// form that reads as the very same token. fresh is wiped where it is not the secret
+// itself. It fails where the two are longer together than a secret may be.
+func (g grant) renewed(fresh secret.Secret) (out secret.Secret, err error) {
 	fresh.Use(func(r []byte) {
+		if g.client.IsZero() && plainGrant(r) {
+			out = fresh
+			return
+		}
 		g.client.Use(func(c []byte) {
-			b := make([]byte, 0, maxSecret)
+			b := make([]byte, 0, grantRoom+(len(r)+len(c))*len(`\u0000`))
 			b = appendJSON(append(b, `{"refresh_token":`...), r)
-			b = append(appendJSON(append(b, `,"client_secret":`...), c), '}')
-			out = secret.New(b)
+			if len(c) > 0 {
+				b = appendJSON(append(b, `,"client_secret":`...), c)
+			}
+			b = append(b, '}')
+			if len(b) > maxSecret {
+				err = errGrantLong
+			} else {
+				out = secret.New(b)
+			}
 			clear(b)
 		})
 	})
-	return out
+	if !out.Equal(fresh) {
+		fresh.Wipe()
+	}
+	return out, err
+}
+
+// grantRoom is what the names of a grant's members take.
+const grantRoom = 64
+
+var errGrantLong = fmt.Errorf("the server's new refresh token and the client's secret are together longer than %d bytes", maxSecret)
+
+// plainGrant says whether a refresh token can be kept as it is, and is not taken for
+// an object or for one with less space around it.
+func plainGrant(text []byte) bool {
+	return len(bytes.TrimSpace(text)) == len(text) && len(text) > 0 && text[0] != '{'
 }
 
 // appendJSON appends text as a JSON string; it was read from one, or is visible

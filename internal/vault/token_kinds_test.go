@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -68,7 +69,10 @@ func FuzzGrant(f *testing.F) {
 		if err != nil {
 			return
 		}
-		renewed := g.renewed(sec("fresh token"))
+		renewed, err := g.renewed(sec("fresh token"))
+		if errors.Is(err, errGrantLong) {
+			return
+		}
 		again, err := readGrant(renewed, authBasic)
 		if err != nil || !again.refresh.Equal(sec("fresh token")) || !again.client.Equal(g.client) {
 			t.Fatalf("%q, %q: %v", refresh, client, err)

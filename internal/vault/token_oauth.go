@@ -64,7 +64,13 @@ func (e exchanging) refreshToken(ctx context.Context) (minted, error) {
 		c.write("", g.refresh)
 	}
 	if keep := e.keep; keep != nil {
-		e.keep = func(fresh secret.Secret) error { return keep(g.renewed(fresh)) }
+		e.keep = func(fresh secret.Secret) error {
+			whole, err := g.renewed(fresh)
+			if err != nil {
+				return fault.Newf(fault.IdentityUnavailable, "identity %s: %w; put it again", e.name, err)
+			}
+			return keep(whole)
+		}
 	}
 	return e.token(ctx, r, c, oauthRules)
 }
