@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -262,19 +263,29 @@ type capped struct {
 	full func() // called when there is too much
 }
 
-func (c *capped) Write(p []byte) (int, error) {
-	if c.b == nil {
-		c.b = make([]byte, 0, maxOutput)
+// ReadFrom is what io.Copy calls in place of Write: it reads into that memory, and no
+// buffer in between keeps a copy.
+func (c *capped) ReadFrom(r io.Reader) (int64, error) {
+	c.b = make([]byte, 0, maxOutput+1)
+	for {
+		n, err := r.Read(c.b[len(c.b):cap(c.b)])
+		c.b = c.b[:len(c.b)+n]
+		switch {
+		case len(c.b) > maxOutput:
+			c.over = true
+			c.full()
+			return int64(len(c.b)), errTooMuch
+		case errors.Is(err, io.EOF):
+			return int64(len(c.b)), nil
+		case err != nil:
+			return int64(len(c.b)), err
+		}
 	}
-	if len(c.b)+len(p) > maxOutput {
-		c.over = true
-		c.full()
-		return 0, errTooMuch
-	}
-	c.b = append(c.b, p...)
-	return len(p), nil
 }
+
+// Write is there because the library takes only an io.Writer. It is never called.
+func (c *capped) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
 var errTooMuch = errors.New("too much output")
 
-func (c *capped) wipe() { clear(c.b) }
+func (c *capped) wipe() { clear(c.b[:cap(c.b)]) }

@@ -1,8 +1,10 @@
 package execsource
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +121,40 @@ func gone(t *testing.T, pid string) bool {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, found := strings.Cut(string(b), ") ")
 	return err == nil && found && (rest[0] == 'Z' || rest[0] == 'X')
+}
+
+// keeping is a reader that keeps what it was given to read into.
+type keeping struct {
+	text string
+	into [][]byte
+}
+
+func (k *keeping) Read(p []byte) (int, error) {
+	n := copy(p, k.text)
+	k.text, k.into = k.text[n:], append(k.into, p[:n])
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// What a program wrote is in one piece of memory, and nothing of it is left there.
+func TestNothingOfTheOutputIsLeft(t *testing.T) {
+	for _, size := range []int{1, 40_000, maxOutput, maxOutput + 1, maxOutput + 5} {
+		over := false
+		out := &capped{full: func() { over = true }}
+		from := &keeping{text: strings.Repeat("s", size)}
+		_, err := io.Copy(out, from)
+		if too := size > maxOutput; too != over || too != errors.Is(err, errTooMuch) || !too && len(out.b) != size {
+			t.Errorf("%d bytes: %d were kept, %v", size, len(out.b), err)
+		}
+		out.wipe()
+		for _, b := range from.into {
+			if bytes.ContainsRune(b, 's') {
+				t.Errorf("%d bytes: a copy is left", size)
+			}
+		}
+	}
 }
 
 // What the program started ends with it.

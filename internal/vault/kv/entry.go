@@ -20,12 +20,15 @@ import (
 
 // stored is one version of an entry, with all its fields.
 type stored struct {
-	fields  map[string]jsontext.Value
+	fields  map[string]jsontext.Value // copies, since the parser makes them
 	version int64
-	raw     []byte // what fields points into
 }
 
-func (s stored) wipe() { clear(s.raw) }
+func (s stored) wipe() {
+	for _, v := range s.fields {
+		clear(v)
+	}
+}
 
 // reply is what this package reads of an answer (KV version 2 and token API). What
 // else is in it does not matter.
@@ -50,7 +53,16 @@ type reply struct {
 	raw []byte
 }
 
-func (r reply) wipe() { clear(r.raw) }
+// wipe clears the answer and the copies that the parser made of parts of it.
+func (r reply) wipe() {
+	clear(r.raw)
+	if r.Data != nil {
+		stored{fields: r.Data.Data}.wipe()
+	}
+	if r.Auth != nil {
+		clear(r.Auth.Token)
+	}
+}
 
 // errNotTaken is a write that was refused with 400: the check failed, or the
 // request is wrong.
@@ -119,7 +131,8 @@ func (s *Source) readWith(ctx context.Context, token secret.Secret, e entry) (st
 		r.wipe()
 		return stored{}, err
 	}
-	return stored{r.Data.Data, r.Data.Metadata.Version, r.raw}, nil
+	clear(r.raw)
+	return stored{r.Data.Data, r.Data.Metadata.Version}, nil
 }
 
 // gone says why there is nothing.
@@ -155,6 +168,10 @@ func (s *Source) pick(got stored, e entry) (secret.Secret, error) {
 	return secret.New(text), nil
 }
 
+// quotedRoom is what n bytes take at most as a JSON string, so that no part of a
+// secret is left behind in memory that was outgrown.
+func quotedRoom(n int) int { return len(`""`) + len(`\u0000`)*n }
+
 // write puts value into the entry that was read, if it is still that version.
 func (s *Source) write(ctx context.Context, e entry, got stored, value secret.Secret) error {
 	token, _, err := s.session(ctx)
@@ -167,7 +184,7 @@ func (s *Source) write(ctx context.Context, e entry, got stored, value secret.Se
 	for name, v := range got.fields {
 		fields[name] = v
 	}
-	value.Use(func(b []byte) { fields[e.field], err = jsontext.AppendQuote(nil, b) })
+	value.Use(func(b []byte) { fields[e.field], err = jsontext.AppendQuote(make([]byte, 0, quotedRoom(len(b))), b) })
 	defer clear(fields[e.field])
 	if err == nil {
 		out, err = json.Marshal(map[string]any{"options": map[string]int64{"cas": got.version}, "data": fields})

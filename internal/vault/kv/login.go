@@ -179,11 +179,12 @@ func (s *Source) appRole(ctx context.Context, cred secret.Secret) (secret.Secret
 	defer func() { clear(form) }()
 	var err error
 	cred.Use(func(b []byte) {
-		form = append(form, `{"role_id":`...)
-		if form, err = jsontext.AppendQuote(form, s.o.RoleID); err != nil {
+		const begin, middle = `{"role_id":`, `,"secret_id":`
+		form = make([]byte, 0, len(begin+middle+"}")+quotedRoom(len(s.o.RoleID))+quotedRoom(len(b)))
+		if form, err = jsontext.AppendQuote(append(form, begin...), s.o.RoleID); err != nil {
 			return
 		}
-		form = append(form, `,"secret_id":`...)
+		form = append(form, middle...)
 		form, err = jsontext.AppendQuote(form, b)
 		form = append(form, '}')
 	})
