@@ -45,7 +45,7 @@ func initCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runInit(pl, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runInit(cmd.Context(), pl, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -61,7 +61,7 @@ func initCommand(p *program) *cobra.Command {
 	return c
 }
 
-func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
+func runInit(ctx context.Context, pl client.Places, o initOptions, out, log io.Writer) error {
 	if err := o.check(); err != nil { // before anything of ours takes a number
 		return err
 	}
@@ -81,7 +81,7 @@ func runInit(pl client.Places, o initOptions, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	vaultPass, operatorPass, err := readBoth(o)
+	vaultPass, operatorPass, err := readBoth(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func makeFolders(pl client.Places) error {
 
 // readBoth reads the two passphrases. Nothing has been written until they are
 // good.
-func readBoth(o initOptions) (vaultPass, operatorPass secret.Secret, err error) {
-	if vaultPass, err = readPassphrase("vault", "vault-passphrase-fd", o.vaultFD); err != nil {
+func readBoth(ctx context.Context, o initOptions) (vaultPass, operatorPass secret.Secret, err error) {
+	if vaultPass, err = readPassphrase(ctx, "vault", "vault-passphrase-fd", o.vaultFD); err != nil {
 		return vaultPass, operatorPass, err
 	}
-	if operatorPass, err = readPassphrase("operator", "operator-passphrase-fd", o.operatorFD); err != nil {
+	if operatorPass, err = readPassphrase(ctx, "operator", "operator-passphrase-fd", o.operatorFD); err != nil {
 		vaultPass.Wipe()
 		return vaultPass, operatorPass, err
 	}

@@ -21,9 +21,10 @@ var version = "dev"
 
 // Exit codes of the daemon (docs/operations.md).
 const (
-	exitFailed = 1  // it could not start, or stopped on an error
-	exitUsage  = 2  // a flag or the configuration is wrong
-	exitHeld   = 75 // another process holds the state folder (EX_TEMPFAIL)
+	exitFailed = 1   // it could not start, or stopped on an error
+	exitUsage  = 2   // a flag or the configuration is wrong
+	exitHeld   = 75  // another process holds the state folder (EX_TEMPFAIL)
+	exitStop   = 130 // Ctrl-C or SIGTERM at a question, as a shell would say it
 )
 
 func main() {
@@ -54,6 +55,8 @@ func exitCode(err error) int {
 		return exitHeld
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitStop
 	}
 	return exitFailed
 }

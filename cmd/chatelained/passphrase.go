@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/subtle"
 	"fmt"
 	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"chatelaine/internal/secret"
 )
@@ -21,13 +21,13 @@ const (
 
 // readPassphrase takes a passphrase from a descriptor or from the terminal,
 // where it is asked twice without echo.
-func readPassphrase(what, flag string, fd int) (secret.Secret, error) {
+func readPassphrase(ctx context.Context, what, flag string, fd int) (secret.Secret, error) {
 	var b []byte
 	var err error
 	if fd >= 0 {
 		b, err = fromDescriptor(what, fd)
 	} else {
-		b, err = fromTerminal(what, flag)
+		b, err = fromTerminal(ctx, what, flag)
 	}
 	if err != nil {
 		return secret.Secret{}, err
@@ -73,23 +73,13 @@ func fromDescriptor(what string, fd int) ([]byte, error) {
 	return b, nil
 }
 
-func fromTerminal(what, flag string) ([]byte, error) {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("no terminal to ask for the %s passphrase; give it on a descriptor: --%s 3 3<FILE", what, flag)}
-	}
-	defer tty.Close()
-	ask := func(prompt string) ([]byte, error) {
-		fmt.Fprint(tty, prompt)
-		b, err := term.ReadPassword(int(tty.Fd()))
-		fmt.Fprintln(tty)
-		return b, err
-	}
-	first, err := ask(fmt.Sprintf("New %s passphrase: ", what))
+func fromTerminal(ctx context.Context, what, flag string) ([]byte, error) {
+	none := fmt.Sprintf("no terminal to ask for the %s passphrase; give it on a descriptor: --%s 3 3<FILE", what, flag)
+	first, err := askHidden(ctx, fmt.Sprintf("New %s passphrase: ", what), none)
 	if err != nil {
 		return nil, err
 	}
-	second, err := ask("Again: ")
+	second, err := askHidden(ctx, "Again: ", none)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"chatelaine/internal/client"
 	"chatelaine/internal/durable"
@@ -101,12 +100,12 @@ func runRecover(ctx context.Context, pl client.Places, o recoverOptions, out, lo
 		return err
 	}
 	fmt.Fprintf(log, "chatelained: putting back %s\n", name)
-	by, wipe, err := o.way()
+	by, wipe, err := o.way(ctx)
 	if err != nil {
 		return err
 	}
 	defer wipe()
-	pass, err := readPassphrase("vault", "new-passphrase-fd", o.newFD)
+	pass, err := readPassphrase(ctx, "vault", "new-passphrase-fd", o.newFD)
 	if err != nil {
 		return err
 	}
@@ -244,12 +243,12 @@ func readLimited(file string, limit int64) ([]byte, error) {
 }
 
 // way asks for what opens the source. wipe clears it.
-func (o recoverOptions) way() (by vault.Way, wipe func(), err error) {
+func (o recoverOptions) way(ctx context.Context) (by vault.Way, wipe func(), err error) {
 	if o.passphrase || o.oldFD >= 0 {
-		pass, err := askSecret("old vault passphrase", "passphrase-fd", o.oldFD)
+		pass, err := askSecret(ctx, "old vault passphrase", "passphrase-fd", o.oldFD)
 		return vault.ByPassphrase(pass), pass.Wipe, err
 	}
-	text, err := askSecret("recovery code of the vault", "code-fd", o.codeFD)
+	text, err := askSecret(ctx, "recovery code of the vault", "code-fd", o.codeFD)
 	if err != nil {
 		return vault.Way{}, nil, err
 	}
@@ -264,20 +263,13 @@ func (o recoverOptions) way() (by vault.Way, wipe func(), err error) {
 
 // askSecret takes what exists already, from a descriptor or once from the
 // terminal without echo.
-func askSecret(what, flag string, fd int) (secret.Secret, error) {
+func askSecret(ctx context.Context, what, flag string, fd int) (secret.Secret, error) {
 	var b []byte
 	var err error
 	if fd >= 0 {
 		b, err = fromDescriptor(what, fd)
 	} else {
-		tty, terr := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-		if terr != nil {
-			return secret.Secret{}, usageError{fmt.Errorf("no terminal to ask for the %s; give it on a descriptor: --%s 3 3<FILE", what, flag)}
-		}
-		defer tty.Close()
-		fmt.Fprintf(tty, "%s: ", what)
-		b, err = term.ReadPassword(int(tty.Fd()))
-		fmt.Fprintln(tty)
+		b, err = askHidden(ctx, what+": ", fmt.Sprintf("no terminal to ask for the %s; give it on a descriptor: --%s 3 3<FILE", what, flag))
 	}
 	if err != nil {
 		return secret.Secret{}, err

@@ -80,7 +80,7 @@ func runRewrap(ctx context.Context, pl client.Places, o rewrapOptions, log io.Wr
 		return fmt.Errorf("vault: %w", err)
 	}
 	defer v.Lock("rewrap is done")
-	old, err := askSecret("vault passphrase", "passphrase-fd", o.oldFD)
+	old, err := askSecret(ctx, "vault passphrase", "passphrase-fd", o.oldFD)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func runRewrap(ctx context.Context, pl client.Places, o rewrapOptions, log io.Wr
 	if err := v.Unlock(ctx, old); err != nil { // before a new one is asked for
 		return typed(err)
 	}
-	next, err := o.next(old)
+	next, err := o.next(ctx, old)
 	if err != nil {
 		return err
 	}
@@ -107,9 +107,9 @@ func runRewrap(ctx context.Context, pl client.Places, o rewrapOptions, log io.Wr
 	return nil
 }
 
-func (o rewrapOptions) next(old secret.Secret) (secret.Secret, error) {
+func (o rewrapOptions) next(ctx context.Context, old secret.Secret) (secret.Secret, error) {
 	if !o.keep {
-		return readPassphrase("vault", "new-passphrase-fd", o.newFD)
+		return readPassphrase(ctx, "vault", "new-passphrase-fd", o.newFD)
 	}
 	var same secret.Secret
 	old.Use(func(b []byte) { same = secret.New(b) })

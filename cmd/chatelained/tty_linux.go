@@ -1,0 +1,9 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+// The requests that read and write a terminal's settings.
+const (
+	ttyGet = unix.TCGETS
+	ttySet = unix.TCSETS
+)
