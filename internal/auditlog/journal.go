@@ -1,10 +1,40 @@
 package auditlog
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
-// statusGoesOn is the status of an outcome after which the call goes on: a lookup
-// or a poll has ended, the call has not.
-const statusGoesOn = "IN_PROGRESS"
+// Statuses that a fold reads. Codes are those of the catalogue.
+const (
+	// statusGoesOn is the status of an outcome after which the call goes on: a
+	// lookup or a poll has ended, the call has not.
+	statusGoesOn  = "IN_PROGRESS"
+	statusUnknown = "OUTCOME_UNKNOWN"
+)
+
+// statusUntold are the codes with which a call that may have changed something may
+// have changed it: the answer proves nothing.
+var statusUntold = map[string]bool{"INVALID_RESPONSE": true, "INTERNAL": true}
+
+// effectRead is detail.effect of an intent that changes nothing.
+const effectRead = "read"
+
+// Decisions of config events that are about a call, whose id is their target.
+const (
+	decisionResolve        = "call.resolve"
+	decisionResolveRefused = "call.resolve-refused"
+)
+
+// The words of Activity.State.
+const (
+	CallBegun      = "begun"       // nothing of the call itself was sent or refused yet
+	CallInProgress = "in progress" // a step has ended, the call goes on
+	CallUnresolved = "unresolved"  // it may have happened: no end is recorded, or one that does not tell
+	CallResolved   = "resolved"    // a person said what became of it
+	CallRefused    = "refused"     // nothing was sent
+	CallFinished   = "finished"
+)
 
 // KindExchange is detail.kind of the events of an exchange: an identity's secret went
 // out and a token came back. The call that it was sent for may have ended by then, and
@@ -31,7 +61,15 @@ type Activity struct {
 	Intents    int            `json:"intents"`
 	Answers    int            `json:"answers"`
 	Unresolved bool           `json:"unresolved"` // an intent without an outcome: it may have happened
-	Detail     map[string]any `json:"detail"`
+	State      string         `json:"state"`      // one of the Call constants
+	Sentence   string         `json:"sentence,omitzero"`
+	Steps      []Step         `json:"steps"`
+	Resolved   *Decision      `json:"resolved,omitzero"`  // what a person said became of it
+	Continues  bool           `json:"continues,omitzero"` // its beginning is not among the events that were folded
+	Detail     map[string]any `json:"detail,omitzero"`
+
+	change bool      // an intent said that it changes something
+	last   time.Time // of the newest event; only a Journal fills it
 }
 
 // SessionEntry is one session as the session journal shows it.
@@ -71,42 +109,77 @@ func ActivityJournal(evs []Event) []Activity {
 	out := []Activity{}
 	for i := range evs {
 		ev := &evs[i]
-		if ev.CallID == "" {
+		id := ev.ofCall()
+		if id == "" {
 			continue
 		}
-		at, ok := index[ev.CallID]
+		at, ok := index[id]
 		if !ok {
 			at = len(out)
-			index[ev.CallID] = at
-			out = append(out, Activity{CallID: ev.CallID, FirstSeq: ev.Seq, Started: ev.Wall, Detail: map[string]any{}})
+			index[id] = at
+			out = append(out, newActivity(id, ev))
+			out[at].Detail = map[string]any{}
 		}
 		out[at].fold(ev)
 	}
 	return out
 }
 
+// ofCall is the id of the call that an event is about: what a person said of a call
+// names it as its target.
+func (ev *Event) ofCall() string {
+	if ev.Type == TypeConfig && (ev.Decision == decisionResolve || ev.Decision == decisionResolveRefused) {
+		return ev.Target
+	}
+	return ev.CallID
+}
+
+// newActivity begins a call with its first event. An answer, an end or a person's
+// word about it comes after an intent.
+func newActivity(id string, ev *Event) Activity {
+	return Activity{
+		CallID: id, FirstSeq: ev.Seq, Started: ev.Wall, State: CallBegun, Steps: []Step{},
+		Continues: ev.IntentSeq != 0 || ev.Type == TypeConfig,
+	}
+}
+
 // fold adds one event to its call. A later event's word stands, but for the
-// actor: who asked, not who decided.
+// actor: who asked, not who decided. The detail is gathered where there is a map
+// for it.
 func (a *Activity) fold(ev *Event) {
+	a.LastSeq = ev.Seq
+	if ev.CallID == "" {
+		a.foldDecision(ev)
+		return
+	}
 	set(&a.SessionID, ev.SessionID)
 	first(&a.Actor, ev.Actor)
 	set(&a.Action, ev.Action)
+	a.foldStep(ev)
 	if ev.ofExchange() {
-		a.LastSeq = ev.Seq
 		return
 	}
 	set(&a.Target, ev.Target)
 	set(&a.Decision, ev.Decision)
 	set(&a.Rule, ev.Rule)
 	set(&a.Status, ev.Status)
-	a.LastSeq = ev.Seq
-	for k, v := range ev.Detail {
-		a.Detail[k] = v
+	set(&a.Sentence, textOf(ev.Detail["sentence"]))
+	if a.Detail != nil {
+		maps.Copy(a.Detail, ev.Detail)
 	}
+	a.foldEnd(ev)
+	a.State = a.state(ev.Type)
+}
+
+// foldEnd follows whether the call is under way and when it ended.
+func (a *Activity) foldEnd(ev *Event) {
 	switch ev.Type {
 	case TypeIntent:
 		a.Intents++
-		a.Unresolved = true
+		a.Unresolved, a.Ended, a.Resolved = true, time.Time{}, nil // what is sent anew has no end yet
+		if e := textOf(ev.Detail["effect"]); e != "" && e != effectRead {
+			a.change = true
+		}
 	case TypeAnswer:
 		a.Answers++
 	case TypeOutcome, TypeReconcile:
@@ -117,6 +190,35 @@ func (a *Activity) fold(ev *Event) {
 	case TypeDeny:
 		a.Ended = ev.Wall
 	}
+}
+
+// foldDecision adds what a person said of the call, or that it did not count.
+func (a *Activity) foldDecision(ev *Event) {
+	a.Resolved = nil
+	if ev.Decision == decisionResolve {
+		a.Resolved = &Decision{Seq: ev.Seq, At: ev.Wall, By: ev.Actor, Decision: "it did not happen", CallID: a.CallID}
+		if ev.Detail["happened"] == true {
+			a.Resolved.Decision = "it happened"
+		}
+	}
+	a.State = a.state(ev.Type)
+}
+
+// state is where the call stands after an event of the type given.
+func (a *Activity) state(last string) string {
+	switch {
+	case a.Resolved != nil:
+		return CallResolved
+	case a.Unresolved, a.Status == statusUnknown, a.change && statusUntold[a.Status]:
+		return CallUnresolved
+	case last == TypeDeny:
+		return CallRefused
+	case a.Status == statusGoesOn:
+		return CallInProgress
+	case a.Ended.IsZero() && a.Status == "":
+		return CallBegun
+	}
+	return CallFinished
 }
 
 // SessionJournal folds events, in order of sequence, into one entry a session,

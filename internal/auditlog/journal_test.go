@@ -23,6 +23,7 @@ func TestJournals(t *testing.T) {
 	want := Activity{
 		CallID: "c1", SessionID: "s1", Actor: "build-worker", Action: "deploy", Target: "prod", Decision: "allow", Status: "ok",
 		Started: at(4), Ended: at(8), FirstSeq: 4, LastSeq: 8, Intents: 1, Answers: 1, Detail: map[string]any{"a": 1, "b": 2},
+		State: CallFinished, Steps: []Step{{Step: "request", Sends: 1, Status: "ok"}},
 	}
 	if len(calls) != 3 || !reflect.DeepEqual(calls[0], want) {
 		t.Fatalf("%+v", calls)
@@ -65,6 +66,7 @@ func TestAnExchangeIsNoEnd(t *testing.T) {
 	want := Activity{
 		CallID: "c", SessionID: "s", Actor: "worker", Action: "deploy", Status: "UPSTREAM_UNAVAILABLE", Started: at, Ended: at.Add(time.Second),
 		FirstSeq: 1, LastSeq: 4, Detail: map[string]any{},
+		State: CallRefused, Steps: []Step{{Step: "token", Kind: KindExchange, Sends: 1, Status: statusGoesOn}},
 	}
 	if got := ActivityJournal(evs); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("%+v", got)
