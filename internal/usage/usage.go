@@ -50,6 +50,9 @@ type Entry struct {
 // Book keeps the entries. It is safe for concurrent use.
 type Book struct {
 	store *durable.Store
+	// write is held through a write, so that an older one never lands on a newer one.
+	// It is taken before mu.
+	write sync.Mutex
 
 	mu          sync.Mutex // guards all below
 	index, wrap []byte     // nil while the vault is locked
@@ -146,6 +149,8 @@ func (e Entry) join(o Entry) Entry {
 
 // Forget drops an identity that was removed.
 func (b *Book) Forget(name string) error {
+	b.write.Lock()
+	defer b.write.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.known, name)
@@ -161,6 +166,8 @@ func (b *Book) Forget(name string) error {
 // locked. What could not be written is kept for the next time. Nobody who notes a
 // use waits for the disk.
 func (b *Book) Flush() error {
+	b.write.Lock()
+	defer b.write.Unlock()
 	values, written, err := b.pending()
 	if err != nil || len(values) == 0 {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,23 +106,32 @@ func TestAnotherKeyReadsNothing(t *testing.T) {
 }
 
 func TestWatchFlushes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	b, _ := open(t, path)
-	must(t, b.Unlock(keys))
-	b.Note("a", 1, noon, true, "")
 	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), FlushEvery+time.Second)
-		defer stop()
-		// The store's writer lives outside the bubble: a locked book writes nothing.
-		locked := Open(nil)
-		locked.Watch(ctx, func(err error) { t.Error(err) })
+		b, store := open(t, filepath.Join(t.TempDir(), "ledger.db"))
+		must(t, b.Unlock(keys))
+		ctx, stop := context.WithCancel(t.Context())
+		var watch sync.WaitGroup
+		watch.Go(func() { b.Watch(ctx, func(err error) { t.Error(err) }) })
+		b.Note("a", 1, noon, true, "")
+		time.Sleep(FlushEvery - time.Second)
+		if kept(t, store) {
+			t.Error("written before its time")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !kept(t, store) {
+			t.Error("not written")
+		}
+		stop()
+		watch.Wait()
 	})
-	must(t, b.Flush())
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.dirty) != 0 {
-		t.Error("still to be written")
-	}
+}
+
+// kept says whether anything is known by a book that has only the disk.
+func kept(t *testing.T, store *durable.Store) bool {
+	b := Open(store)
+	must(t, b.Unlock(keys))
+	return b.Get("a") != Entry{}
 }
 
 func FuzzDecode(f *testing.F) {
