@@ -16,8 +16,9 @@ import (
 // manager, a program, the service manager's credentials. The vault then holds a
 // sealed reference in place of the secret, and the binding as ever.
 //
-// Each call ends in bounded time, and an answer has at most maxSecret bytes or is
-// refused. Errors wrap one of ErrSource…, and never hold a byte of the answer.
+// Each call ends in bounded time and with a bounded answer; the vault then holds that
+// to what the identity's kind takes. Errors wrap one of ErrSource…, and never hold a
+// byte of the answer.
 type Source interface {
 	// Name is what a reference begins with: 1 to 32 of a-z, 0-9, '-' and '_'.
 	Name() string

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,6 +23,8 @@ const (
 	// tendEvery is how often values and logins that near their end are looked at.
 	// The shortest keep is twice as long.
 	tendEvery = 5 * time.Second
+	// maxGone is how many fetches in a row may bring a value that was dropped at once.
+	maxGone = 3
 	// renewFrom: a value in use is fetched anew in the last quarter of its life, off
 	// the path of the calls.
 	renewFrom = 4
@@ -75,9 +78,10 @@ type keptValue struct {
 
 // sourceFetch is one fetch that is under way. Who wants the same value waits for it.
 type sourceFetch struct {
-	anew bool // who began it wanted a new value in any case
-	done chan struct{}
-	got  keptValue // to be read after done
+	anew  bool // who began it wanted a new value in any case
+	stale bool // the value was replaced since it began; guarded by the box's lock
+	done  chan struct{}
+	got   keptValue // to be read after done
 }
 
 // sourceBox holds the sources and what came from them. The zero value has none.
@@ -131,7 +135,7 @@ func (b *sourceBox) get(ctx context.Context, text string, anew bool) (secret.Sec
 	if err != nil {
 		return secret.Secret{}, err
 	}
-	for {
+	for tries := 0; ; {
 		f, kept, err := b.board(ctx, s, text, reference, anew)
 		if f == nil {
 			return kept, err
@@ -144,7 +148,13 @@ func (b *sourceBox) get(ctx context.Context, text string, anew bool) (secret.Sec
 		if anew && !f.anew {
 			continue // it may have begun before what the caller wants to see
 		}
-		return f.yield()
+		out, err := f.yield()
+		if !errors.Is(err, errGone) {
+			return out, err
+		}
+		if tries++; tries == maxGone {
+			return secret.Secret{}, fmt.Errorf("source %s: %w: %w", s.Source.Name(), ErrSourceUnavailable, err)
+		}
 	}
 }
 
@@ -180,8 +190,13 @@ func (f *sourceFetch) yield() (secret.Secret, error) {
 	if out := copied(f.got.value); !out.IsZero() {
 		return out, nil
 	}
-	return secret.Secret{}, errLocked() // dropped since
+	return secret.Secret{}, errGone
 }
+
+// errGone says that what a fetch brought was dropped before it could be used: by a
+// lock, which the next look at the vault tells, or because another value takes its
+// place.
+var errGone = errors.New("its value was dropped or replaced while it was fetched")
 
 func (k *keptValue) good(keep time.Duration) bool {
 	if k.err != nil {
@@ -227,9 +242,9 @@ func (b *sourceBox) land(f *sourceFetch, s *namedSource, text string, got keptVa
 	if b.fetches[text] == f { // a drop has cleared them
 		delete(b.fetches, text)
 	}
-	if b.drops != drops {
+	if b.drops != drops || f.stale {
 		got.value.Wipe()
-		f.got = keptValue{err: errLocked()}
+		f.got = keptValue{err: errGone}
 		return
 	}
 	f.got = got
@@ -245,10 +260,15 @@ func (b *sourceBox) land(f *sourceFetch, s *namedSource, text string, got keptVa
 	b.kept[text] = &got
 }
 
-// forget drops one value, so that the next call fetches it.
+// forget drops one value, so that the next call fetches it. A fetch under way may
+// still bring what was there before: nobody gets that.
 func (b *sourceBox) forget(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if f := b.fetches[text]; f != nil {
+		f.stale = true
+		delete(b.fetches, text)
+	}
 	if k := b.kept[text]; k != nil {
 		k.value.Wipe()
 		delete(b.kept, text)

@@ -63,6 +63,10 @@ func (e exchanging) refreshToken(ctx context.Context) (minted, error) {
 	} else {
 		c.write("", g.refresh)
 	}
+	// What it took to come this far is not taken from the exchange: where an answer is
+	// cut off, the refresh token in it is lost.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTimeout)
+	defer cancel()
 	if keep := e.keep; keep != nil {
 		e.keep = func(fresh secret.Secret) error {
 			whole, err := g.renewed(fresh)

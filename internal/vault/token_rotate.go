@@ -148,16 +148,20 @@ var errSaved = errors.New("saved already")
 // replaceSecret puts the fresh secret where the used one is, in the same generation:
 // what was approved for the identity stays approved.
 func (v *Vault) replaceSecret(ctx context.Context, name string, r rotation) error {
+	o, err := v.current()
+	if err != nil {
+		return err
+	}
+	if it := o.contents.items[name]; it.source != "" {
+		return v.replaceAtSource(ctx, it, r) // not under the lock: a manager may take its time
+	}
 	v.write.Lock()
 	defer v.write.Unlock()
-	_, err := v.commitLocked(ctx, func(old opened, d *draft) error {
+	_, err = v.commitLocked(ctx, func(old opened, d *draft) error {
 		d.quiet = true
 		it, ok := d.contents.items[name]
-		if !ok {
+		if !ok || it.source != "" {
 			return errOvertaken
-		}
-		if it.source != "" {
-			return cmpSaved(v.storeAtSource(ctx, it.source, r.used, r.fresh))
 		}
 		stored, err := v.unsealItem(ctx, old, it)
 		if err != nil {
@@ -179,13 +183,11 @@ func (v *Vault) replaceSecret(ctx context.Context, name string, r rotation) erro
 	return err
 }
 
-// cmpSaved is what a source says: it has the secret, or another daemon's.
-func cmpSaved(err error) error {
-	switch {
-	case err == nil:
-		return errSaved
-	case errors.Is(err, ErrSourceChanged):
-		return errOvertaken
+// replaceAtSource is replaceSecret where the secret lies elsewhere.
+func (v *Vault) replaceAtSource(ctx context.Context, it item, r rotation) error {
+	err := v.storeAtSource(ctx, it.source, r.used, r.fresh)
+	if errors.Is(err, ErrSourceChanged) {
+		return errOvertaken // by another daemon, and it has what it put there
 	}
 	return err
 }

@@ -2,12 +2,15 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"chatelaine/internal/fault"
+	"chatelaine/internal/secret"
 )
 
 // What replaces a refresh token is on disk, in the same generation, before the
@@ -222,6 +225,63 @@ func TestExchangesOfOneSecretAreInTurn(t *testing.T) {
 			t.Errorf("got %q, %v; sent %q", r.carried, r.err, e.last().whole)
 		}
 	})
+}
+
+// Who waits for another exchange of the same secret has all of the time for its own:
+// an answer that is cut off loses the refresh token in it.
+func TestWaitingTakesNothingFromAnExchange(t *testing.T) {
+	inBubble(t, refreshBinding(), firstRefresh, func(t *testing.T, v *Vault) {
+		e := rotates()
+		gate := make(chan struct{})
+		x := func(ctx context.Context, r TokenRequest, c TokenCredential, read func(TokenAnswer) error) error {
+			if end, ok := ctx.Deadline(); !ok || time.Until(end) != exchangeTimeout {
+				t.Errorf("the exchange has %s left, want %s", time.Until(end), exchangeTimeout)
+			}
+			<-gate
+			return e.exchange(ctx, r, c, read)
+		}
+		calls(t, v, 1, x)
+		v.Lock("test")
+		unlock(t, v)
+		second := calls(t, v, 1, x)
+		time.Sleep(exchangeTimeout - tokenTimeout/2)
+		gate <- struct{}{}
+		gate <- struct{}{}
+		if r := second()[0]; r.err != nil {
+			t.Error(r.err)
+		}
+	})
+}
+
+// A source that takes its time with a new refresh token holds up no other change of
+// the vault.
+func TestSlowSourceHoldsUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, _ := create(t, cheap)
+		f := &slowKeeper{fakeSource: fakeSource{value: firstRefresh}, hold: make(chan struct{})}
+		v.SetSources([]SourceSetup{{Source: f, Kind: "kv"}})
+		if _, err := v.PutIdentity(t.Context(), "a", refreshBinding(), secret.Secret{}, PutOptions{Source: ref}); err != nil {
+			t.Fatal(err)
+		}
+		results := calls(t, v, 1, rotates().exchange)
+		synctest.Wait()
+		put(t, v, "b", planted, bearer()) // would wait for ever
+		close(f.hold)
+		if r := results()[0]; r.err != nil || f.value != refreshOf(1) {
+			t.Errorf("%v; the source has %s", r.err, f.value)
+		}
+	})
+}
+
+// slowKeeper stores only when it is let.
+type slowKeeper struct {
+	fakeSource
+	hold chan struct{}
+}
+
+func (s *slowKeeper) Store(ctx context.Context, reference string, old, value secret.Secret) error {
+	<-s.hold
+	return s.fakeSource.Store(ctx, reference, old, value)
 }
 
 // A keychain and a source keep it as the file does.
