@@ -41,7 +41,7 @@ func (l trialLease) Attach(out executor.Outgoing, _ executor.Connection) error {
 }
 
 func (v *tableVault) Identity(name string) (IdentityDetail, error) {
-	d := IdentityDetail{IdentityView: IdentityView{Name: name, State: IdentityMissing}, Check: v.check, Exchanges: v.exchanges}
+	d := IdentityDetail{IdentityView: IdentityView{Name: name, State: IdentityMissing, Source: v.from}, Check: v.check, Exchanges: v.exchanges}
 	if v.locked {
 		d.State = IdentityLocked
 		return d, nil
@@ -180,7 +180,12 @@ func TestRotateProvesByExchange(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	ch, err := r.challenge(opRotate, "deploy-test-bot", nil)
-	if r.must(err); !strings.Contains(ch.Covers, "once it was exchanged for a token") {
+	if r.must(err); !strings.Contains(ch.Covers, "once it was exchanged for a token") || strings.Contains(ch.Covers, "fetched") {
+		t.Error(ch.Covers)
+	}
+	r.vault.from = "bao:secret/deploy#token" // a person is told that the source is left
+	ch, err = r.challenge(opRotate, "deploy-test-bot", nil)
+	if r.must(err); !strings.Contains(ch.Covers, `no longer fetched from "bao:secret/deploy#token"`) {
 		t.Error(ch.Covers)
 	}
 }

@@ -303,11 +303,19 @@ func (a *API) planRotateIdentity(name string, of object) (statement, error) {
 		how = "once " + action + " has shown that it works"
 	}
 	s.covers = fmt.Sprintf("put a new secret for %s in the place of generation %d, bound as that is to %s%s; %s; what waits for an approval asks again",
-		name, was.Generation, was.Destination, said, how)
+		name, was.Generation, was.Destination, said+leavesText(was.Source), how)
 	s.do = func(c *call) (any, error) {
 		return a.rotate(c, rotation{name: name, action: action, by: c.by, unproved: unproved, o: o, was: was}, rotating)
 	}
 	return s, nil
+}
+
+// leavesText says that a new secret lies in the vault where the old one was fetched.
+func leavesText(source string) string {
+	if source == "" {
+		return ""
+	}
+	return fmt.Sprintf("; from then on it is in the vault, and no longer fetched from %q", source)
 }
 
 // rotation is one that was proved by the operator.

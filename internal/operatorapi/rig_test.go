@@ -163,6 +163,7 @@ type tableVault struct {
 
 	ready     error  // what an exchange of a trial ends in; only with exchanges
 	exchanges bool   // every identity is exchanged for a token
+	from      string // the source of every identity
 	check     string // the action that proves every identity
 	tried     string // the newest secret of a rotation
 	trials    int    // not closed yet

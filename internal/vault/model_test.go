@@ -16,6 +16,7 @@ type model struct {
 // TestModel walks the states at random and compares the vault with a model that
 // knows only docs/vault.md.
 func TestModel(t *testing.T) {
+	t.Parallel() // it waits for the disk
 	for seed := range uint64(20) {
 		walk(t, rand.New(rand.NewPCG(seed, 1)))
 	}

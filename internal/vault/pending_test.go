@@ -63,6 +63,7 @@ func referred(t *testing.T, v *Vault, m *memory) {
 // TestNoOrphanOutlivesTheNextUnlock stops the keychain after each number of
 // changes, in the middle of every kind of save, and starts again.
 func TestNoOrphanOutlivesTheNextUnlock(t *testing.T) {
+	t.Parallel() // it waits for the disk
 	for _, change := range []func(v *Vault) error{
 		func(v *Vault) error { _, err := v.Put(t.Context(), "a", bearer(), sec(planted), false); return err },
 		func(v *Vault) error { _, err := v.Put(t.Context(), "new", bearer(), sec(planted), false); return err },
