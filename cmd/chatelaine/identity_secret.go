@@ -26,7 +26,7 @@ var secretKinds = []secretKind{
 	{kind: "body", what: "the text that goes into the request's body"},
 	{kind: "client_certificate", what: "PEM: the certificate, its chain, and the private key without a passphrase", pem: true},
 	{kind: "oauth2_client", what: "the client secret"},
-	{kind: "oauth2_refresh", what: "the refresh token"},
+	{kind: "oauth2_refresh", what: "the refresh token with `auth: none`; else {\"refresh_token\": \"…\", \"client_secret\": \"…\"}"},
 	{kind: "github_app", what: "PEM: the app's private key", pem: true},
 	{kind: "jwt_bearer", what: "PEM: the private key; or the JSON file of a Google service account", pem: true, also: true},
 	{kind: "registry_token", what: "the password or access token of the registry's user"},
