@@ -13,8 +13,8 @@ func (a *app) auditCmd() *cobra.Command {
 	return group("audit", "Check and read the record",
 		`The record is a sealed chain. Checking it needs no key and no daemon, so that
 anyone who has a copy can do it. Reading it needs one of the keys it is sealed to.`,
-		"  chatelaine audit verify /var/lib/chatelaine/audit\n  chatelaine audit show act_01JABCDEFGH --key recovery.key",
-		a.auditVerifyCmd(), a.auditShowCmd())
+		"  chatelaine audit verify /var/lib/chatelaine/audit\n  chatelaine audit activity --since 2h --key recovery.key\n  chatelaine audit show act_01JABCDEFGH --key recovery.key",
+		a.auditVerifyCmd(), a.auditShowCmd(), a.auditActivityCmd(), a.auditSessionsCmd(), a.auditExportCmd(), a.auditFollowCmd())
 }
 
 func (a *app) auditVerifyCmd() *cobra.Command {

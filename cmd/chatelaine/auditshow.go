@@ -7,8 +7,6 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +20,9 @@ import (
 
 // auditShow is one run of the command.
 type auditShow struct {
-	id, key, dir string
-	fd           int
-	raw, json    bool
+	recordAt
+	id        string
+	raw, json bool
 }
 
 func (a *app) auditShowCmd() *cobra.Command {
@@ -40,34 +38,19 @@ record has no such call or is damaged, 2 where the key or the folder is wrong.`,
 		Example: "  chatelaine audit show act_01JABCDEFGH --key recovery.key\n  chatelaine audit show act_01JABCDEFGH --key /var/lib/chatelaine/audit-key.age --audit /var/lib/chatelaine/audit --raw",
 		Args:    exactly("REQUEST_ID"),
 		RunE: do(func(cmd *cobra.Command, args []string) error {
-			if o.key == "" {
-				return usage("the record is sealed: say which key opens it with --key FILE", "the recovery key, or audit-key.age of the state folder")
-			}
 			o.id = args[0]
 			return a.showFromRecord(cmd, o)
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.key, "key", "", "file with a key that the record is sealed to")
-	f.StringVar(&o.dir, "audit", "", "folder of the record instead of the state folder's")
-	f.IntVar(&o.fd, "passphrase-fd", -1, "read the operator passphrase for the key from this open descriptor instead of the terminal")
+	o.add(f)
 	f.BoolVar(&o.raw, "raw", false, "also show the bytes of the answers; nobody has checked them")
 	jsonFlag(cmd, &o.json)
 	return cmd
 }
 
 func (a *app) showFromRecord(cmd *cobra.Command, o auditShow) error {
-	if o.dir == "" {
-		p, err := a.places()
-		if err != nil {
-			return err
-		}
-		o.dir = p.Record()
-	}
-	if _, err := os.ReadDir(o.dir); err != nil { // before a passphrase is asked
-		return usage(fmt.Sprintf("cannot read the record in %s: %v", o.dir, plainCause(err)), "name its folder with --audit or --state")
-	}
-	key, err := readAuditKey(cmd, o.key, o.fd)
+	key, err := o.open(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -102,21 +85,10 @@ func (o auditShow) read(ctx context.Context, key auditlog.Identity) (found []aud
 
 // verdict says how the command ends, after everything found was printed.
 func (o auditShow) verdict(found int, opened bool, err error) error {
-	var file *fs.PathError
-	switch {
-	case err == nil && found > 0:
-		return nil
-	case err == nil:
+	if err == nil && found == 0 {
 		return refused(fmt.Sprintf("the record in %s holds no call %s", o.dir, o.id), "chatelaine calls list shows the ids that the daemon remembers")
-	case errors.Is(err, auditlog.ErrNoKey) && !opened:
-		return usage(fmt.Sprintf("the key in %s does not open the record in %s", o.key, o.dir), "a record opens with the keys of the init that made it")
-	case errors.Is(err, auditlog.ErrNoKey):
-		return usage(fmt.Sprintf("a part of the record in %s is not sealed to the key in %s; only what stands before it was read", o.dir, o.key), "give the newer key")
-	case errors.Is(err, auditlog.ErrAbsent), errors.As(err, &file):
-		return usage(fmt.Sprintf("cannot read the record in %s: %s", o.dir, strings.TrimPrefix(err.Error(), "auditlog: ")), "name its folder with --audit or --state")
 	}
-	return &failure{exit: exitRefused, cause: err, msg: strings.TrimPrefix(err.Error(), "auditlog: "),
-		hints: []string{"only what stands before that place was read; chatelaine audit verify " + o.dir + " says more"}}
+	return o.readError(opened, err)
 }
 
 // eventView is one event for a program.
@@ -125,6 +97,8 @@ type eventView struct {
 	EventID   string         `json:"event_id"`
 	Type      string         `json:"type"`
 	Time      time.Time      `json:"time"`
+	BootID    string         `json:"boot_id,omitzero"`
+	Mono      int64          `json:"mono,omitzero"` // nanoseconds on the boot's clock
 	SessionID string         `json:"session_id,omitzero"`
 	CallID    string         `json:"call_id,omitzero"`
 	IntentSeq uint64         `json:"intent_seq,omitzero"`
@@ -153,19 +127,24 @@ func (a *app) printEvents(found []auditlog.Event, o auditShow, complete bool) er
 	}
 	out := []eventView{}
 	for _, e := range found {
-		v := eventView{
-			Seq: e.Seq, EventID: e.EventID, Type: e.Type, Time: e.Wall, SessionID: e.SessionID, CallID: e.CallID, IntentSeq: e.IntentSeq,
-			Actor: e.Actor, Target: e.Target, Action: e.Action, Decision: e.Decision, Rule: e.Rule, Status: e.Status, RawBytes: len(e.Body),
-		}
-		if e.Detail != nil {
-			v.Detail = jsonOf(e.Detail)
-		}
-		if o.raw {
-			v.Raw = e.Body
-		}
-		out = append(out, v)
+		out = append(out, viewOf(&e, o.raw))
 	}
 	return a.printJSON(map[string]any{"request_id": o.id, "complete": complete, "events": out})
+}
+
+func viewOf(e *auditlog.Event, raw bool) eventView {
+	v := eventView{
+		Seq: e.Seq, EventID: e.EventID, Type: e.Type, Time: e.Wall, BootID: e.BootID, Mono: e.Mono,
+		SessionID: e.SessionID, CallID: e.CallID, IntentSeq: e.IntentSeq, Actor: e.Actor, Target: e.Target, Action: e.Action,
+		Decision: e.Decision, Rule: e.Rule, Status: e.Status, RawBytes: len(e.Body),
+	}
+	if e.Detail != nil {
+		v.Detail = jsonOf(e.Detail)
+	}
+	if raw {
+		v.Raw = e.Body
+	}
+	return v
 }
 
 func (a *app) printEvent(e auditlog.Event, raw bool) {

@@ -224,7 +224,9 @@ session waits ` + "`{waiting_for, agent, session_id, pairing_code, authorize}`" 
 card, or the thing's id and its new ` + "`state`" + `. ` + "`contract lint`" + ` prints ` + "`{contracts, findings}`" + `, each
 finding with ` + "`file, line, column, rule, severity, message, hint, page`" + `; ` + "`contract test`" + ` prints ` + "`{cases, coverage, mutations}`" + `, each case
 with ` + "`action, fixture, file, line, ok, want, got, layer, diffs`" + `; what ` + "`contract show`" + ` and ` + "`contract diff`" + ` print is in
-[contract review](contract-review.md); ` + "`audit verify`" + ` prints the verifier's report; what
+[contract review](contract-review.md); ` + "`audit verify`" + ` prints the verifier's report;
+` + "`audit activity`" + ` prints ` + "`{calls, refusals, complete}`" + `, ` + "`audit sessions`" + ` ` + "`{sessions, complete}`" + `, ` + "`audit export` and `audit follow --json`" + ` one event a
+line; ` + "`complete`" + ` is false where the record is damaged; what
 ` + "`doctor`" + ` prints is in [operations](operations.md#what-a-hostile-program-could-do-here). New
 members may come; none changes its meaning.
 

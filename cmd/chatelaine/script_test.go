@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"daemon": cmdDaemon, "asked": cmdAsked, "run": cmdRun, "keep": cmdKeep, "mode": cmdMode,
-			"realdaemon": cmdRealDaemon, "sent": cmdSent, "record": cmdRecord, "callrecord": cmdCallRecord, "answered": cmdAnswered, "damage": cmdDamage,
+			"realdaemon": cmdRealDaemon, "sent": cmdSent, "record": cmdRecord, "callrecord": cmdCallRecord, "journalrecord": cmdJournalRecord, "answered": cmdAnswered, "damage": cmdDamage,
 		},
 	})
 }

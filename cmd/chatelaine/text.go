@@ -100,7 +100,11 @@ func (a *app) table(heading []string, rows []row) {
 func (a *app) pairs(rows []row) { writeTable(a.out, a.colour, rows, "") }
 
 func writeTable(w io.Writer, colour bool, rows []row, indent string) {
-	var width []int
+	writeRows(w, colour, rows, measure(nil, rows), indent)
+}
+
+// measure widens the columns to what the rows need.
+func measure(width []int, rows []row) []int {
 	for _, r := range rows {
 		for i, f := range r {
 			if i == len(width) {
@@ -109,6 +113,10 @@ func writeTable(w io.Writer, colour bool, rows []row, indent string) {
 			width[i] = max(width[i], utf8.RuneCountInString(f.text))
 		}
 	}
+	return width
+}
+
+func writeRows(w io.Writer, colour bool, rows []row, width []int, indent string) {
 	for _, r := range rows {
 		var b strings.Builder
 		b.WriteString(indent)

@@ -21,7 +21,7 @@ type SessionSum struct {
 
 	Decisions  []Decision     `json:"decisions"` // about the session itself
 	Calls      int            `json:"calls"`
-	Refused    int            `json:"refused"`
+	Refused    int            `json:"refused"` // calls, and what was refused before it had an id
 	Unresolved int            `json:"unresolved"`
 	Actions    map[string]int `json:"actions"`
 	Codes      map[string]int `json:"codes"`              // the last one of each call
@@ -82,6 +82,14 @@ func (s *SessionSum) count(a *Activity) {
 	case CallUnresolved:
 		s.Unresolved++
 	}
+	addName(s.Actions, a.Action)
+	addName(s.Codes, a.Status)
+}
+
+// refuse adds what was refused before it was a call.
+func (s *SessionSum) refuse(a *Activity) {
+	first(&s.Actor, a.Actor)
+	s.Refused++
 	addName(s.Actions, a.Action)
 	addName(s.Codes, a.Status)
 }

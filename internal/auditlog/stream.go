@@ -59,6 +59,13 @@ func (j *Journal) Add(ev *Event) error {
 			return err
 		}
 		s.fold(ev)
+		if ev.Type == TypeDeny && ev.CallID == "" { // refused before it had an id
+			a := newActivity("", ev)
+			a.refuse(ev)
+			if j.counts == nil || j.counts(&a) {
+				s.refuse(&a)
+			}
+		}
 	}
 	id := ev.ofCall()
 	if id == "" {
@@ -101,6 +108,12 @@ func (j *Journal) count(a *Activity) error {
 	}
 	s.count(a)
 	return nil
+}
+
+// refuse makes an entry of a refusal that has no call.
+func (a *Activity) refuse(ev *Event) {
+	a.SessionID, a.Actor, a.Action, a.Target, a.Status, a.Rule = ev.SessionID, ev.Actor, ev.Action, ev.Target, ev.Status, ev.Rule
+	a.Ended, a.last, a.State = ev.Wall, ev.Wall, CallRefused
 }
 
 // held keeps entries by id, in order of arrival, up to a bound.

@@ -146,7 +146,7 @@ func TestSessionSums(t *testing.T) {
 		SessionID: "s", Actor: "worker", State: "revoked", Opened: evs[0].Wall, Closed: evs[5].Wall, Last: evs[5].Wall, FirstSeq: 1, LastSeq: 6,
 		Executable: "/usr/bin/agent", Listener: "socket", PID: 42, UID: &root,
 		Decisions: []Decision{{Seq: 2, At: evs[1].Wall, By: "uid 7", Decision: "session.authorize"}},
-		Calls:     2, Refused: 1, Unresolved: 1, Actions: map[string]int{"deploy": 2}, Codes: map[string]int{"TARGET_NOT_ALLOWED": 1},
+		Calls:     2, Refused: 2, Unresolved: 1, Actions: map[string]int{"deploy": 2, "nonsense": 1}, Codes: map[string]int{"TARGET_NOT_ALLOWED": 1, "UNKNOWN_ACTION": 1},
 	}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got  %+v\nwant %+v", s, want)
