@@ -218,7 +218,9 @@ func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(To
 
 // trial says whether a secret is exchanged that is only tried: it is not the
 // identity's yet.
-func (x exchanged) trial() bool { return x.call != nil && x.call.trial != nil }
+func (x exchanged) trial() bool {
+	return x.send.Generation >= onTrial || x.call != nil && x.call.trial != nil
+}
 
 func (x exchanged) endpoint() string {
 	return x.send.Request.Method + " " + x.to.Scheme + "://" + joinHostPort(x.to.Host, x.to.Port) + x.send.Request.Path

@@ -227,7 +227,7 @@ func (g *Gateway) mayAsk(ctx context.Context, s *sent) error {
 		s.close()
 		return err
 	}
-	if _, err := g.generation(ctx, s.set, s.identity.Name); err != nil {
+	if _, err := g.generationFor(ctx, s.claimed, s.set, s.identity.Name); err != nil {
 		return err
 	}
 	select {

@@ -37,7 +37,7 @@ type Lease struct {
 	none       bool
 	trial      bool   // the secret is not the stored one
 	name       string // for errors
-	source     string // where the secret lies, "" for the vault
+	source     string // where the secret lies, "" for the vault; of a trial "" too where a person gave it
 	binding    Binding
 	generation uint64
 	cred       secret.Secret

@@ -74,7 +74,8 @@ func (v *Vault) CheckSource(text string) error {
 	return err
 }
 
-// TrialFrom is Trial with a secret that lies at a source.
+// TrialFrom is Trial with a secret that lies at a source. What a server puts in the
+// place of a refresh token is written there, proved or not: the old one is used up.
 func (v *Vault) TrialFrom(ctx context.Context, name, source string, short bool) (*Lease, error) {
 	if err := v.CheckOpen(); err != nil {
 		return nil, err
@@ -84,7 +85,11 @@ func (v *Vault) TrialFrom(ctx context.Context, name, source string, short bool) 
 		return nil, err
 	}
 	defer s.Wipe()
-	return v.Trial(ctx, name, s, short)
+	l, err := v.Trial(ctx, name, s, short)
+	if err == nil {
+		l.source = source
+	}
+	return l, err
 }
 
 // storeAtSource puts a new value in the place of an old one where an identity's

@@ -208,32 +208,72 @@ func (v *Vault) secretOf(ctx context.Context, o opened, it item) (secret.Secret,
 	return v.unsealItem(ctx, o, it)
 }
 
-// mint is the exchange of a secret on trial.
+// mint is the exchange of a secret on trial. It keeps the line of its identity: where
+// both are the same refresh token, a server takes two exchanges at once for a theft.
 func (l *Lease) mint(key tokenKey, n Narrow, x Exchange) mint {
 	return func(ctx context.Context) (minted, error) {
-		free, err := l.own.queue(ctx, key.name)
+		free, err := l.vault.tokens.queue(ctx, key.name)
 		if err != nil {
 			return minted{}, err
 		}
 		defer free()
+		if err := l.look(ctx); err != nil {
+			return minted{}, err
+		}
 		l.mu.Lock()
 		cred := l.cred
 		l.mu.Unlock()
 		e := exchanging{name: key.name, generation: key.generation, binding: l.binding, narrow: n, send: x, secret: cred}
-		e.keep = func(fresh secret.Secret) error {
-			l.vault.noteTrial(key.name, cred, fresh)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.over {
-				fresh.Wipe()
-				return nil
-			}
-			l.cred.Wipe()
-			l.cred = fresh
-			return nil
-		}
+		e.keep = func(fresh secret.Secret) error { return l.keepTried(ctx, cred, fresh) }
 		return e.run(ctx)
 	}
+}
+
+// look fetches a refresh token on trial from its source anew: a call may have
+// replaced it since the trial began.
+func (l *Lease) look(ctx context.Context) error {
+	if l.source == "" || l.binding.Kind != KindOAuth2Refresh {
+		return nil
+	}
+	s, err := l.vault.sources.get(ctx, l.source, true)
+	if err == nil {
+		s.Use(func(b []byte) { err = l.binding.checkSecret(b, true) }) // how short it may be was said when it was tried
+	}
+	if err != nil {
+		s.Wipe()
+		return fault.Newf(fault.IdentityUnavailable, "identity %s: %w", l.name, err)
+	}
+	l.tryNext(s)
+	return nil
+}
+
+// keepTried takes what a server gave in place of a secret on trial, and writes it
+// where the secret lies. used is wiped.
+func (l *Lease) keepTried(ctx context.Context, used, fresh secret.Secret) error {
+	if fresh.Equal(used) {
+		fresh.Wipe()
+		return nil
+	}
+	var err error
+	if l.source == "" {
+		l.vault.noteTrial(l.name, used, fresh)
+	} else if err = l.vault.storeAtSource(context.WithoutCancel(ctx), l.source, used, fresh); err != nil {
+		err = fault.Newf(fault.IdentityUnavailable, "identity %s: the server replaced its refresh token, and the new one cannot be written where it lies: %w", l.name, err)
+	}
+	l.tryNext(fresh)
+	return err
+}
+
+// tryNext makes another secret the one on trial.
+func (l *Lease) tryNext(s secret.Secret) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		s.Wipe()
+		return
+	}
+	l.cred.Wipe()
+	l.cred = s
 }
 
 // run makes the exchange of the binding's kind.
