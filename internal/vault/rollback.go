@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,7 +23,10 @@ type counter interface {
 	label() string
 }
 
-var errNoCopy = errors.New("there is no copy")
+var (
+	errNoCopy   = errors.New("there is no copy")
+	errNoFolder = errors.New("its folder is not there; make one that the daemon may write to")
+)
 
 // counter returns the configured place, nil where there is none.
 func (v *Vault) counter(id [idBytes]byte) counter {
@@ -43,13 +48,25 @@ func (c fileCounter) label() string { return "generation file " + c.path }
 func (c fileCounter) load(context.Context) ([]byte, error) {
 	b, err := readFile(c.path)
 	if errors.Is(err, ErrAbsent) || errors.Is(err, fs.ErrNotExist) {
+		if c.folderMissing() {
+			return nil, errNoFolder
+		}
 		return nil, errNoCopy
 	}
 	return b, err
 }
 
 func (c fileCounter) save(_ context.Context, b []byte) error {
-	return durable.WriteFile(c.path, b, fileMode)
+	err := durable.WriteFile(c.path, b, fileMode)
+	if err != nil && c.folderMissing() {
+		return errNoFolder
+	}
+	return err
+}
+
+func (c fileCounter) folderMissing() bool {
+	_, err := os.Stat(filepath.Dir(c.path))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 type backendCounter struct {

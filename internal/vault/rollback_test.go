@@ -87,3 +87,21 @@ func TestTheGenerationFile(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 }
+
+// A folder that nobody made is said as such, at the start and after a save.
+func TestGenerationFileWithoutItsFolder(t *testing.T) {
+	t.Parallel()
+	c := fileCounter{filepath.Join(t.TempDir(), "nowhere", "counter")}
+	if _, err := c.load(t.Context()); !errors.Is(err, errNoFolder) {
+		t.Errorf("load: %v", err)
+	}
+	if err := c.save(t.Context(), []byte("x")); !errors.Is(err, errNoFolder) {
+		t.Errorf("save: %v", err)
+	}
+	if err := os.Mkdir(filepath.Dir(c.path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.load(t.Context()); !errors.Is(err, errNoCopy) {
+		t.Errorf("load: %v", err)
+	}
+}

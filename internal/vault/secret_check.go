@@ -36,7 +36,10 @@ func (b Binding) checkSecret(s []byte, short bool) error {
 		if err := checkLine(s); err != nil {
 			return err
 		}
-		if s[0] == ' ' || s[len(s)-1] == ' ' || !httpguts.ValidHeaderFieldValue(b.Prefix+string(s)) {
+		if s[0] == ' ' || s[len(s)-1] == ' ' {
+			return fmt.Errorf("%w: the secret begins or ends with a space, which no header keeps; was it pasted with one?", ErrBadIdentity)
+		}
+		if !httpguts.ValidHeaderFieldValue(b.Prefix + string(s)) {
 			return fmt.Errorf("%w: the secret cannot be a header value", ErrBadIdentity)
 		}
 		return nil
