@@ -359,6 +359,9 @@ func (c Config) origin(key string) string {
 	return "default"
 }
 
+// valueWidth is what most values need, so that their origins stand in one column.
+const valueWidth = 36
+
 func configCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: "config", Short: "Print the settings in force and where each comes from",
@@ -373,20 +376,24 @@ func configCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			for _, r := range [][3]string{
+			rows := [][3]string{
 				{"config", pl.Config, p.folderOrigin(p.options.Config, client.EnvConfig)},
 				{"state", pl.State, p.folderOrigin(p.options.State, client.EnvState)},
 				{"runtime", pl.Runtime, p.folderOrigin(p.options.Runtime, client.EnvRuntime)},
-			} {
-				fmt.Fprintf(w, "%-24s %-36s %s\n", r[0], r[1], r[2])
 			}
 			for _, r := range c.rows() {
 				v := r[1]
 				if v == "" {
 					v = "-"
 				}
-				fmt.Fprintf(w, "%-24s %-36s %s\n", r[0], v, c.origin(r[0]))
+				rows = append(rows, [3]string{r[0], v, c.origin(r[0])})
+			}
+			key := 0
+			for _, r := range rows {
+				key = max(key, len(r[0]))
+			}
+			for _, r := range rows {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-*s %-*s %s\n", key, r[0], valueWidth, r[1], r[2])
 			}
 			return nil
 		},

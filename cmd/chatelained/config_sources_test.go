@@ -34,11 +34,12 @@ func TestSourcesOfTheConfiguration(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for _, want := range []string{
-		"vault.sources.pass       exec /usr/bin/pass show {ref}; env GNUPGHOME; timeout 10s; keep 5m",
-		"vault.sources.bao        kv https://bao.example:8200, ca sha256:",
+		"\nvault.generation_keychain false ",
+		"\nvault.sources.pass        exec /usr/bin/pass show {ref}; env GNUPGHOME; timeout 10s; keep 5m",
+		"vault.sources.bao         kv https://bao.example:8200, ca sha256:",
 		", namespace eu, approle \"3f0a\" at machines; mount team/kv; timeout 5s; keep 1m",
-		"vault.sources.plain      kv https://bao.example, token; timeout 5s; keep 5m",
-		"vault.sources.unit       credentials the unit's credentials; timeout 5s; keep 5m",
+		"vault.sources.plain       kv https://bao.example, token; timeout 5s; keep 5m",
+		"vault.sources.unit        credentials the unit's credentials; timeout 5s; keep 5m",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no line %q in\n%s", want, got.out)

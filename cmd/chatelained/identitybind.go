@@ -33,7 +33,15 @@ type boundPort struct {
 	binding vault.Binding
 }
 
-func (p boundPort) Destination() string { return destination(p.binding) }
+// Destination is where the binding lets the secret go, and what comes of it. A
+// person who proves a put reads both places.
+func (p boundPort) Destination() string {
+	text := destination(p.binding)
+	if t := p.binding.Token; t != nil {
+		text += ", the secret itself only to " + placeText(*t)
+	}
+	return text
+}
 
 // Digest covers every member of the binding, also what the destination's text
 // does not show.
@@ -76,7 +84,7 @@ func (p boundPort) Rebind(ctx context.Context) (operatorapi.Stored, error) {
 		return operatorapi.Stored{}, missing(unstorable(err))
 	}
 	info := p.d.storedIdentities()[p.name] // also a suspended one has a generation
-	return operatorapi.Stored{Name: p.name, Destination: p.Destination(), Generation: info.Generation, Expires: moment(info.Expires)}, nil
+	return operatorapi.Stored{Name: p.name, Destination: destination(p.binding), Generation: info.Generation, Expires: moment(info.Expires)}, nil
 }
 
 // Rotate names the stored identity that is to get a new secret.

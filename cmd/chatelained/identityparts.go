@@ -57,7 +57,7 @@ func partsOf(b vault.Binding) []part {
 		out = append(out, part{"base path", b.BasePath}, part{"CA", b.CADigest}, part{"pins", strings.Join(b.Pins, " ")})
 	}
 	if t := b.Token; t != nil {
-		out = append(out, part{"token place", t.Scheme + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) + t.Path},
+		out = append(out, part{"token place", placeText(*t)},
 			part{"token CA", t.CADigest}, part{"token pins", strings.Join(t.Pins, " ")})
 	}
 	for _, p := range b.Params {
@@ -92,6 +92,11 @@ func differences(set *actions.Set, id *actions.IdentitySpec, b vault.Binding) []
 		}
 	}
 	return out
+}
+
+// placeText is the place of an exchange as a person would write it.
+func placeText(t vault.Place) string {
+	return t.Scheme + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) + t.Path
 }
 
 func destination(b vault.Binding) string {

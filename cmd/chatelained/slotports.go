@@ -67,7 +67,7 @@ func (p operatorPort) AddSlot(ctx context.Context, n operatorapi.NewSlot, opens 
 	defer wipe()
 	added, err := p.d.vault.AddSlot(ctx, vault.NewSlot{Kind: n.Kind, Label: n.Label, Credential: n.Credential, Passphrase: pass}, way)
 	if err != nil {
-		return operatorapi.AddedSlot{}, wrongSecret("/unlock", err)
+		return operatorapi.AddedSlot{}, wrongSecret("/unlock", "vault", err)
 	}
 	defer added.Code.Wipe()
 	out := operatorapi.AddedSlot{Slot: viewSlot(added.Slot)}
@@ -101,7 +101,7 @@ func (p operatorPort) RotateKey(ctx context.Context, keep string, passphrase []b
 	defer pass.Wipe()
 	code, err := p.d.vault.RotateKey(ctx, keep, pass)
 	if err != nil {
-		return "", wrongSecret("/secret", err)
+		return "", wrongSecret("/secret", "vault", err)
 	}
 	defer code.Wipe()
 	if code.IsZero() {
@@ -172,7 +172,7 @@ func (p operatorPort) Import(ctx context.Context, b []byte, opens operatorapi.Wa
 	defer wipe()
 	r, err := p.d.vault.Import(ctx, b, way, replace)
 	list := func(names []string) []string { return append([]string{}, names...) }
-	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, wrongSecret("/secret", err)
+	return operatorapi.Imported{Added: list(r.Added), Replaced: list(r.Replaced), Kept: list(r.Kept)}, wrongSecret("/secret", "backup", err)
 }
 
 // SetOperatorPassphrase replaces what decisions are proved with.
@@ -183,10 +183,13 @@ func (p operatorPort) SetOperatorPassphrase(b []byte) error {
 }
 
 // wrongSecret tells a wrong passphrase that came beside a proof from a wrong
-// proof.
-func wrongSecret(pointer string, err error) error {
-	if errors.Is(err, vault.ErrWrongPassphrase) || errors.Is(err, vault.ErrWrongCode) {
-		return fault.Invalid(err, fault.Field{Pointer: pointer, Reason: err.Error()})
+// proof; of is what it should have opened, since a person typed two.
+func wrongSecret(pointer, of string, err error) error {
+	switch {
+	case errors.Is(err, vault.ErrWrongCode):
+		return fault.Invalid(err, fault.Field{Pointer: pointer, Reason: "the " + of + "'s recovery code is wrong"})
+	case errors.Is(err, vault.ErrWrongPassphrase):
+		return fault.Invalid(err, fault.Field{Pointer: pointer, Reason: "the " + of + "'s passphrase is wrong"})
 	}
 	return slotRefusal(err)
 }
