@@ -77,7 +77,7 @@ func (a *app) writeFailed(x contracttest.Case) {
 
 // writeSides writes one difference in three aligned columns.
 func (a *app) writeSides(label, side int, what, want, got cell) {
-	columns := [][]string{fold(what.text, label), fold(want.text, side), fold(got.text, side)}
+	columns := [][]string{fold(what.text, label, cellLines), fold(want.text, side, cellLines), fold(got.text, side, cellLines)}
 	widths := []int{label, side, side}
 	colours := []string{dimmed, want.colour, got.colour}
 	for line := 0; ; line++ {
@@ -102,11 +102,11 @@ func (a *app) writeSides(label, side int, what, want, got cell) {
 }
 
 // fold cuts a text into lines of at most width characters, at spaces where
-// there are some, and into at most cellLines of them.
-func fold(s string, width int) []string {
+// there are some, and into at most so many of them; 0 is any number.
+func fold(s string, width, most int) []string {
 	r := []rune(s)
 	var out []string
-	for len(r) > width && len(out) < cellLines-1 {
+	for len(r) > width && (most == 0 || len(out) < most-1) {
 		cut := width
 		for i := width; i > width/2; i-- {
 			if r[i] == ' ' {
@@ -127,7 +127,7 @@ func fold(s string, width int) []string {
 
 // writeWrapped writes a text behind a heading, its further lines below its first.
 func (a *app) writeWrapped(heading, text string) {
-	for i, line := range fold(text, a.width()-len(heading)) {
+	for i, line := range fold(text, a.width()-len(heading), cellLines) {
 		if i > 0 {
 			heading = strings.Repeat(" ", len(heading))
 		}

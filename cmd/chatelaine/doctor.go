@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func (a *app) doctor(ctx context.Context, o doctorFlags) error {
 	if o.asJSON {
 		err = a.printJSON(doctorValue(facts, r, accepted))
 	} else {
-		a.printDoctor(facts, r, accepted)
+		a.printDoctor(facts, r, accepted, a.terminalWidth())
 	}
 	if n := len(findingsLeft(r, accepted)); err == nil && n > 0 {
 		return refused(plural(n, "check is", "checks are")+" not SOLVED", "chatelaine doctor --help says what the words mean; --accept NAME leaves one out of the exit code")
@@ -161,8 +162,18 @@ func verdictColour(v doctor.Verdict) string {
 	return warn
 }
 
-// printDoctor writes two lines an attack, three with a way out.
-func (a *app) printDoctor(f doctorFacts, r doctor.Report, accepted []string) {
+// terminalWidth is how wide a report may be at a terminal, 0 elsewhere: there a
+// program or a pager decides.
+func (a *app) terminalWidth() int {
+	if !isTerminal(a.out) {
+		return 0
+	}
+	return a.width()
+}
+
+// printDoctor writes two lines an attack, three with a way out, folded to the width
+// where that is not 0.
+func (a *app) printDoctor(f doctorFacts, r doctor.Report, accepted []string, across int) {
 	what := "no daemon"
 	if f.Daemon != nil {
 		what = strings.TrimSpace("daemon "+f.version) + fmt.Sprintf(" of user %d", f.Daemon.UID)
@@ -179,18 +190,34 @@ func (a *app) printDoctor(f doctorFacts, r doctor.Report, accepted []string) {
 		if x.Verdict != doctor.Solved && slices.Contains(accepted, x.ID) {
 			mark = " (accepted)"
 		}
-		fmt.Fprintf(a.out, "%s  %-*s  %s%s\n", state, width, printable(x.ID), printable(x.Attack), mark)
 		indent := strings.Repeat(" ", word+width+4)
+		writeFolded(a.out, fmt.Sprintf("%s  %-*s  ", state, width, printable(x.ID)), indent, x.Attack+mark, across)
 		if x.Detail != "" {
-			fmt.Fprintln(a.out, indent+printable(x.Detail))
+			writeFolded(a.out, indent, indent, x.Detail, across)
 		}
 		if x.WayOut != "" && x.WayOut != way { // said once, it holds for what follows
-			fmt.Fprintln(a.out, indent+"way out: "+printable(x.WayOut))
+			writeFolded(a.out, indent, indent, "way out: "+x.WayOut, across)
 		}
 		way = x.WayOut
 	}
 	n := r.Counts()
-	fmt.Fprintf(a.out, "\n%d solved, %d partial, %d not solved, %d not looked at\n%s\n", n[doctor.Solved], n[doctor.Partial], n[doctor.NotSolved], n[doctor.Unseen], printable(r.Still))
+	fmt.Fprintf(a.out, "\n%d solved, %d partial, %d not solved, %d not looked at\n", n[doctor.Solved], n[doctor.Partial], n[doctor.NotSolved], n[doctor.Unseen])
+	writeFolded(a.out, "", "", r.Still, across)
+}
+
+// writeFolded writes a text behind a heading, its further lines behind the indent,
+// which is as wide. An across of 0 folds nothing.
+func writeFolded(w io.Writer, heading, indent, text string, across int) {
+	lines := []string{printable(text)}
+	if across > 0 {
+		lines = fold(lines[0], across-len(indent), 0)
+	}
+	for i, line := range lines {
+		if i > 0 {
+			heading = indent
+		}
+		fmt.Fprintln(w, heading+line)
+	}
 }
 
 // reachedWord says why a daemon was not reached, for a person.

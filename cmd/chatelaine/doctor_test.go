@@ -28,7 +28,8 @@ func TestDoctorOutput(t *testing.T) {
 		name     string
 		accepted []string
 		json     bool
-	}{{"text", nil, false}, {"accepted", []string{"proofs", "clock"}, false}, {"json", []string{"proofs"}, true}} {
+		across   int
+	}{{"text", nil, false, 0}, {"accepted", []string{"proofs", "clock"}, false, 0}, {"narrow", nil, false, 60}, {"json", []string{"proofs"}, true, 0}} {
 		var out bytes.Buffer
 		a := newApp(strings.NewReader(""), &out, &bytes.Buffer{}, func(string) string { return "" })
 		if c.json {
@@ -36,7 +37,7 @@ func TestDoctorOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			a.printDoctor(facts, r, c.accepted)
+			a.printDoctor(facts, r, c.accepted, c.across)
 		}
 		got := strings.Replace(out.String(), `"system": "`+doctor.System()+`"`, `"system": "$SYSTEM"`, 1)
 		path := filepath.Join("testdata", "doctor", c.name+".golden")

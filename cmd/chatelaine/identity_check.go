@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +53,12 @@ type checked struct {
 }
 
 func (a *app) checkIdentity(cmd *cobra.Command, name string, f checkFlags) error {
+	var d client.IdentityDetail
 	var x client.IdentityCheck
 	err := a.withOperator(func(op *client.Operator) (err error) {
+		if d, err = findIdentity(cmd.Context(), op, name); err != nil {
+			return err
+		}
 		x, err = op.CheckIdentity(cmd.Context(), name)
 		return err
 	})
@@ -65,7 +70,7 @@ func (a *app) checkIdentity(cmd *cobra.Command, name string, f checkFlags) error
 		f.action = x.Action
 	}
 	if !x.Usable || f.local || f.action == "" {
-		return a.checkedLocally(out, f)
+		return a.checkedLocally(out, d.Kind, f)
 	}
 	if !f.json {
 		a.checkTable(x)
@@ -79,7 +84,7 @@ func (a *app) checkIdentity(cmd *cobra.Command, name string, f checkFlags) error
 }
 
 // checkedLocally is a check for which nothing was sent.
-func (a *app) checkedLocally(out checked, f checkFlags) error {
+func (a *app) checkedLocally(out checked, kind string, f checkFlags) error {
 	if f.json {
 		if err := a.printJSON(out); err != nil {
 			return err
@@ -90,7 +95,7 @@ func (a *app) checkedLocally(out checked, f checkFlags) error {
 	name := out.Name
 	switch {
 	case out.Usable && f.action == "" && !f.json:
-		a.note("nothing was sent: whether the remote system takes the secret is not known; `check: ACTION` under %s in targets.yaml names a read that proves it", printable(name))
+		a.note("%s", printable(unsent(name, kind)))
 		return nil
 	case out.Usable:
 		return nil
@@ -100,6 +105,17 @@ func (a *app) checkedLocally(out checked, f checkFlags) error {
 		return refused("identity "+name+" is suspended: answers repeated its secret", "look at `chatelaine calls list`, replace the secret at its issuer, then: chatelaine identity rotate "+name)
 	}
 	return refused("identity "+name+" is bound to another destination", "see chatelaine identity show "+name+"; if the new one is meant: chatelaine identity rebind "+name)
+}
+
+// unsent says why nothing was sent, and what would prove the secret.
+func unsent(name, kind string) string {
+	switch {
+	case kind == "none":
+		return "nothing was sent: an identity of kind none has no secret to prove"
+	case strings.HasPrefix(kind, "ssh_"):
+		return "nothing was sent: whether the host takes the secret is not known; this release performs no action over SSH that could prove it"
+	}
+	return "nothing was sent: whether the remote system takes the secret is not known; `check: ACTION` under " + name + " in targets.yaml names a read that proves it"
 }
 
 func (a *app) checkTable(x client.IdentityCheck) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,15 @@ With --unproved nothing is sent and the new secret is taken as it is.`,
 	return cmd
 }
 
+// unproved refuses a rotation that nothing can prove, unless the person wants that.
+func unproved(name, kind string) error {
+	if strings.HasPrefix(kind, "ssh_") {
+		return usage("this release performs no action over SSH that could prove "+name+"; nothing was done", "--unproved replaces it without asking the host; try the key with ssh first")
+	}
+	return usage("targets.yaml names no action that proves "+name+"; nothing was done",
+		"write `check: ACTION` under the identity and reload, name one with --action, or say --unproved")
+}
+
 func (a *app) rotateIdentity(cmd *cobra.Command, name string, put client.PutIdentity, f secretFlags) error {
 	var x client.IdentityDetail
 	defer func() { clear(put.Secret) }()
@@ -55,8 +65,7 @@ func (a *app) rotateIdentity(cmd *cobra.Command, name string, put client.PutIden
 		case !x.Stored:
 			return refused("identity "+name+" has no secret to replace", "store one: chatelaine identity put "+name)
 		case x.Check == "" && !x.Exchanges && put.Action == "" && !put.Unproved:
-			return usage("targets.yaml names no action that proves "+name+"; nothing was done",
-				"write `check: ACTION` under the identity and reload, name one with --action, or say --unproved")
+			return unproved(name, x.Kind)
 		}
 		return nil
 	}

@@ -80,13 +80,27 @@ func (k secretKind) check(b []byte, short bool) error {
 		return usage(fmt.Sprintf("the secret has fewer than %d bytes; nothing was stored", shortSecret),
 			"is it whole? if it really is that short, say --short")
 	case k.pem && !k.also && !isPEM:
-		return usage("a secret of kind "+k.kind+" begins with "+pemBegin+"; nothing was stored", "it is "+k.what)
+		hint := "it is " + k.what
+		if publicKey(b) {
+			hint += "; this is a public key: take the file beside it, without .pub"
+		}
+		return usage("a secret of kind "+k.kind+" begins with "+strings.TrimSpace(pemBegin)+"; nothing was stored", hint)
 	case isPEM && !k.pem && k.kind != "body" && k.what != kindOf("").what:
 		return usage("this is a PEM; nothing was stored", "the secret of kind "+k.kind+" is "+k.what)
 	case k.kind == "bearer" && len(b) > 7 && strings.EqualFold(string(b[:7]), "bearer "):
 		return usage("the secret begins with the word Bearer, which is added by itself; nothing was stored", "give the token alone")
 	}
 	return nil
+}
+
+// publicKey says whether somebody took the .pub file of ssh-keygen.
+func publicKey(b []byte) bool {
+	for _, kind := range []string{"ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"} {
+		if bytes.HasPrefix(b, []byte(kind)) {
+			return true
+		}
+	}
+	return false
 }
 
 // readSecret takes the secret from standard input, or twice from the terminal
