@@ -18,6 +18,7 @@ type Call struct {
 	idsKey   []byte
 	wrapped  []byte
 	epoch    uint64
+	fixed    fixed
 	prior    *record // what the disk holds of an earlier, re-armed round
 	done     chan struct{}
 	claimed  time.Time
@@ -35,15 +36,25 @@ type Call struct {
 	outcome  Outcome
 }
 
+// fixed is what of an entry never changes: it is read without a lock while the entry
+// is replaced.
+type fixed struct{ id, action, idempotency string }
+
+// fix is the last step of making a call.
+func (c *Call) fix() *Call {
+	c.fixed = fixed{c.e.RequestID, c.e.Action, c.e.Idempotency}
+	return c
+}
+
 // RequestID returns the id of the call: for one that joined, the first call's.
-func (c *Call) RequestID() string { return c.e.RequestID }
+func (c *Call) RequestID() string { return c.fixed.id }
 
 // Action returns the action's name.
-func (c *Call) Action() string { return c.e.Action }
+func (c *Call) Action() string { return c.fixed.action }
 
 // IdempotencyKey returns the random UUID that every attempt of this id sends,
 // also after it was re-armed.
-func (c *Call) IdempotencyKey() string { return c.e.Idempotency }
+func (c *Call) IdempotencyKey() string { return c.fixed.idempotency }
 
 // Done is closed when the call has ended.
 func (c *Call) Done() <-chan struct{} { return c.done }

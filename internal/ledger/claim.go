@@ -244,7 +244,7 @@ func (l *Ledger) freshLocked(a ask, prior *record) (*Call, error) {
 	if a.change {
 		l.byInput[c.input] = c
 	}
-	return c, nil
+	return c.fix(), nil
 }
 
 // Lookup finds a call of this owner, live or ended. It claims nothing.
@@ -326,7 +326,7 @@ func (l *Ledger) loadLocked(f found) (*Call, error) {
 	}
 	c.outcome = c.e.outcome(c.state)
 	c.over = true
-	return c, nil
+	return c.fix(), nil
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

@@ -304,3 +304,16 @@ func TestTooManyIDsOnOneCall(t *testing.T) {
 	b.refused(ann, id(maxAliases), inputX, true, fault.Overloaded)
 	b.claim(ann, id(3), inputX, true, Joined)
 }
+
+// Whoever joins a call reads its names while it is armed; -race looks on.
+func TestNamesAreReadWhileArmed(t *testing.T) {
+	b := newBench(t)
+	c := b.claim(ann, "deploy-0001", inputX, true, Fresh)
+	joined := b.claim(ann, "deploy-0001", inputX, true, Joined)
+	read := make(chan string, 1)
+	go func() { read <- joined.RequestID() + " " + joined.Action() }()
+	b.arm(c)
+	if got := <-read; got != "deploy-0001 deploy_release" {
+		t.Errorf("read %q", got)
+	}
+}

@@ -175,7 +175,7 @@ func (l *Ledger) Resume(x Left) (*Call, error) {
 			delete(l.unresolved, c.input)
 		}
 	}
-	return c, nil
+	return c.fix(), nil
 }
 
 // stillLeftLocked reads x again: a person may have resolved it meanwhile.
