@@ -21,6 +21,12 @@ import (
 // attempt is one send with its own intent before it, and its own answer and
 // outcome after it, in the record. An error means that nothing was sent.
 func (g *Gateway) attempt(ctx context.Context, t turn) (judged, error) {
+	if t.trial != nil {
+		if err := t.trial.begin(); err != nil {
+			return judged{}, err
+		}
+		defer t.trial.end()
+	}
 	i, err := g.intend(ctx, t)
 	if err != nil {
 		return judged{}, err

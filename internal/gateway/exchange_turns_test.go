@@ -34,7 +34,6 @@ func TestTurnsWhileATokenComes(t *testing.T) {
 				r.withTokens()
 				s := said{head: headIs, post: taken, run: []reply{waits}}
 				rest, slow := s.script(), 10*time.Second
-				r.remote.answer(issuing(rest))
 				r.remote.answer(func(method, path, body string) reply {
 					if path == "/oauth2/token" {
 						return reply{status: 200, body: "token-0001", after: slow}

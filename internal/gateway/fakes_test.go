@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"chatelaine/internal/actions"
@@ -102,6 +103,7 @@ type fakeLease struct {
 	v          *fakeVault
 	generation uint64
 	once       sync.Once
+	over       atomic.Bool
 	token      string // that it attaches
 }
 
@@ -113,7 +115,7 @@ func (l *fakeLease) Attach(o executor.Outgoing, _ executor.Connection) error {
 }
 func (l *fakeLease) Generation() uint64 { return l.generation }
 func (l *fakeLease) Scan(b []byte) []secret.Hit {
-	if l.v.secret != "" && bytes.Contains(b, []byte(l.v.secret)) {
+	if l.v.secret != "" && !l.over.Load() && bytes.Contains(b, []byte(l.v.secret)) {
 		return []secret.Hit{{Encoding: "raw"}}
 	}
 	return nil
@@ -121,6 +123,7 @@ func (l *fakeLease) Scan(b []byte) []secret.Hit {
 
 func (l *fakeLease) Close() {
 	l.once.Do(func() {
+		l.over.Store(true)
 		l.v.mu.Lock()
 		defer l.v.mu.Unlock()
 		l.v.leases--

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"chatelaine/internal/actions"
@@ -26,7 +27,8 @@ type Proving struct {
 	Identity, Action string
 	By               string // who asks, for the record
 	// Trial is a secret that is not stored yet, in place of the stored one; nil
-	// takes the stored one. It stays the caller's.
+	// takes the stored one. It stays the caller's, who may close it afterwards:
+	// nothing that it is needed for is under way then.
 	Trial Lease
 }
 
@@ -92,7 +94,8 @@ func (g *Gateway) ProveIdentity(ctx context.Context, p Proving) (ProvedIdentity,
 	}
 	i := identified{ask: Ask{Action: p.Action, Input: map[string]any{}}, session: sessions.Session{Name: operatorName}, operator: p.By}
 	if p.Trial != nil {
-		i.trial = heldLease{p.Trial}
+		i.trial = &heldLease{Lease: p.Trial}
+		defer i.trial.finish()
 	}
 	r, err := g.provable(i, p.Identity)
 	if err != nil {
@@ -147,11 +150,40 @@ func (g *Gateway) provedBy(out ProvedIdentity, a Answer) (ProvedIdentity, error)
 	return out, nil
 }
 
-// heldLease is a trial's lease within the line: who made it closes it.
-type heldLease struct{ Lease }
+// heldLease is a trial's lease within the line: who made it closes it, once no
+// answer is to be searched for it any more. The call itself may go on longer than
+// the operator waits; it sends nothing then.
+type heldLease struct {
+	Lease
+	mu    sync.Mutex
+	over  bool           // guarded by mu; no send begins any more
+	sends sync.WaitGroup // each from before it until its answer was searched
+}
 
 // Close leaves the lease to its maker.
-func (heldLease) Close() {}
+func (*heldLease) Close() {}
+
+// begin is before a send, and end after it. It fails once the proof is over.
+func (h *heldLease) begin() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		return fault.Newf(fault.IdentityUnavailable, "the proof of the new secret is over")
+	}
+	h.sends.Add(1)
+	return nil
+}
+
+func (h *heldLease) end() { h.sends.Done() }
+
+// finish waits for a send that is under way, as long as that may take, and lets
+// none begin afterwards.
+func (h *heldLease) finish() {
+	h.mu.Lock()
+	h.over = true
+	h.mu.Unlock()
+	h.sends.Wait()
+}
 
 // ProveExchange proves a secret that is not stored yet by exchanging it for a
 // token, where no action proves its identity. It fails as ProveIdentity does.

@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"chatelaine/internal/auditlog"
 	"chatelaine/internal/fault"
@@ -107,6 +110,43 @@ func TestProveATrial(t *testing.T) {
 		t.Error("the line closed a lease that was not its own")
 	}
 	trial.Close()
+}
+
+// An operator who goes away before the answer comes takes the tried secret along only
+// when the answer was searched for it.
+func TestProofThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, whoAmI)
+		r.vault.secret = "robot"
+		r.remote.answer(func(string, string, string) reply {
+			return reply{status: 200, body: `{"login":"robot"}`, after: 10 * time.Second}
+		})
+		trial := &fakeLease{v: r.vault, generation: 9}
+		r.vault.mu.Lock()
+		r.vault.leases++
+		r.vault.mu.Unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		var proof sync.WaitGroup
+		proof.Go(func() {
+			defer trial.Close()
+			if p, err := r.g.ProveIdentity(ctx, Proving{Identity: "bot", Action: "who_am_i", By: "uid 7", Trial: trial}); err != nil || p.OK {
+				t.Errorf("%+v, %v", p, err)
+			}
+		})
+		synctest.Wait()
+		r.sent("GET /user")
+		cancel()
+		proof.Wait()
+		synctest.Wait()
+		outcomes := r.events(auditlog.TypeOutcome)
+		if len(outcomes) != 1 || outcomes[0].Status != "INVALID_RESPONSE" || r.vault.suspects != 0 {
+			t.Errorf("recorded %+v; %d suspicions", outcomes, r.vault.suspects)
+		}
+		if err := (&heldLease{Lease: trial, over: true}).begin(); fault.CodeOf(err) != fault.IdentityUnavailable {
+			t.Errorf("a send after the proof: %v", err)
+		}
+	})
 }
 
 func TestWhatCannotProve(t *testing.T) {

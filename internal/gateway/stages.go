@@ -21,8 +21,8 @@ import (
 type identified struct {
 	ask      Ask
 	session  sessions.Session
-	operator string // who proves an identity, "" for an agent's call
-	trial    Lease  // of such a call: a secret that is not stored yet; nil takes the stored one
+	operator string     // who proves an identity, "" for an agent's call
+	trial    *heldLease // of such a call: a secret that is not stored yet; nil takes the stored one
 }
 
 // opened: the vault was open when the call came in.
