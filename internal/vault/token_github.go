@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"chatelaine/internal/fault"
@@ -132,10 +133,31 @@ func (s scope) accept(a TokenAnswer, members jsonMembers, m *minted) error {
 	if all, _ := members.str("repository_selection"); len(s.Repositories) > 0 && string(all) == "all" {
 		return invalidAnswer("its token is good for every repository, and was asked for a few")
 	}
+	if err := s.acceptRepositories(members["repositories"]); err != nil {
+		return err
+	}
 	if len(s.Permissions) == 0 {
 		return nil
 	}
 	return s.acceptPermissions(members["permissions"])
+}
+
+// acceptRepositories refuses one that was not asked for. GitHub names them where it
+// was asked for some; capitals mean nothing there.
+func (s scope) acceptRepositories(v jsonValue) error {
+	if len(s.Repositories) == 0 || v.kind == 0 || v.kind == jsonNull {
+		return nil
+	}
+	all, ok := readObjects(v)
+	for _, r := range all {
+		name, is := r.str("name")
+		ok = ok && is && slices.ContainsFunc(s.Repositories, func(asked string) bool { return strings.EqualFold(asked, string(name)) })
+		r.wipe()
+	}
+	if !ok {
+		return invalidAnswer("its token is good for another repository than was asked for")
+	}
+	return nil
 }
 
 // acceptPermissions lets a permission to read through that was not asked for:

@@ -85,6 +85,30 @@ func readObject(b []byte) (jsonMembers, error) {
 	return m, nil
 }
 
+// readObjects reads the objects of an array that was read already; false where it is
+// something else, or holds something else. The caller wipes what it gets.
+func readObjects(v jsonValue) ([]jsonMembers, bool) {
+	if v.kind != jsonArray {
+		return nil, false
+	}
+	var all []jsonMembers
+	p := &jsonReader{in: v.text, pos: 1}
+	for p.space(); p.peek() != ']'; p.space() {
+		one, ok := p.value(1)
+		if ok = ok && one.kind == jsonObject; !ok {
+			return all, false
+		}
+		m, err := readObject(one.text)
+		if err != nil {
+			return all, false
+		}
+		all = append(all, m)
+		p.space()
+		p.take(',')
+	}
+	return all, true
+}
+
 // jsonReader stands at one byte of an answer. Every method says whether what it
 // read keeps the rules.
 type jsonReader struct {

@@ -188,7 +188,11 @@ func TestGitHubApp(t *testing.T) {
 		"the target's":  {`{"from":"target.repo"}`, `{"contents":"write"}`, Narrow{Repositories: []string{"api"}}, `{"repositories":["api"],"permissions":{"contents":"write"}}`, `{"contents":"write"}`},
 		"one of a list": {`["api","web"]`, "", Narrow{Repositories: []string{"web"}}, `{"repositories":["web"]}`, `{}`},
 	} {
-		e := installation(c.answered, `,"repository_selection":"selected"`)
+		named := ""
+		if strings.Contains(c.body, `"api"`) {
+			named = `,"repositories":[ {"id":1,"name":"API","owner":{"login":"acme"}} ]`
+		}
+		e := installation(c.answered, `,"repository_selection":"selected"`+named)
 		x := exchangingOf(githubBinding(c.repositories, c.permissions), keyPEM(t, testKeys()["RS256"]), e.exchange)
 		x.narrow = c.n
 		m, err := x.run(t.Context())
@@ -224,6 +228,10 @@ func TestGitHubAppRefusals(t *testing.T) {
 		"an unknown level":            {githubBinding("", `{"contents":"read"}`), Narrow{}, installation(`{"contents":"own"}`, ""), fault.InvalidResponse},
 		"no word of permissions":      {githubBinding("", `{"contents":"read"}`), Narrow{}, installation(`null`, ""), fault.InvalidResponse},
 		"all repositories":            {githubBinding(`["api"]`, ""), Narrow{}, installation("{}", `,"repository_selection":"all"`), fault.InvalidResponse},
+		"another repository":          {githubBinding(`["api"]`, ""), Narrow{}, installation("{}", `,"repositories":[{"name":"api"}, {"name":"secrets"}]`), fault.InvalidResponse},
+		"a repository without a name": {githubBinding(`["api"]`, ""), Narrow{}, installation("{}", `,"repositories":[{"id":1}]`), fault.InvalidResponse},
+		"repositories in a text":      {githubBinding(`["api"]`, ""), Narrow{}, installation("{}", `,"repositories":"api"`), fault.InvalidResponse},
+		"repositories in numbers":     {githubBinding(`["api"]`, ""), Narrow{}, installation("{}", `,"repositories":[1]`), fault.InvalidResponse},
 		"a token of the past":         {githubBinding("", ""), Narrow{}, says(jsonAnswer(201, `{"token":"`+firstToken+`","expires_at":"2016-07-11T22:14:10Z"}`)), fault.InvalidResponse},
 		"a day that is none":          {githubBinding("", ""), Narrow{}, says(jsonAnswer(201, `{"token":"`+firstToken+`","expires_at":"tomorrow"}`)), fault.InvalidResponse},
 		"no such installation":        {githubBinding("", ""), Narrow{}, says(jsonAnswer(404, `{"message":"PLANTED"}`)), fault.RemoteUnauthenticated},
