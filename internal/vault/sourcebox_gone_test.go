@@ -2,8 +2,12 @@ package vault
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"chatelaine/internal/fault"
 	"chatelaine/internal/secret"
@@ -87,4 +91,59 @@ type fleeting struct {
 func (f fleeting) Fetch(ctx context.Context, reference string) (secret.Secret, error) {
 	f.v.sources.forget(ref)
 	return f.Source.Fetch(ctx, reference)
+}
+
+// A refresh token is fetched before each exchange; where that fails, calls that come
+// meanwhile are no storm of programs either.
+func TestFailureBeforeAnExchangeIsNotAskedAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, _ := create(t, cheap)
+		f := &fakeSource{value: firstRefresh}
+		v.SetSources([]SourceSetup{{Source: f, Kind: "kv"}})
+		if _, err := v.PutIdentity(t.Context(), "a", refreshBinding(), secret.Secret{}, PutOptions{Source: ref}); err != nil {
+			t.Fatal(err)
+		}
+		n := f.count()
+		f.with(func() { f.err = fmt.Errorf("source bao: %w", ErrSourceUnavailable) })
+		for range 50 {
+			_, err := carried(t, v, "a", rotates().exchange)
+			wantCode(t, err, fault.IdentityUnavailable)
+			wantErr(t, err, ErrSourceUnavailable)
+		}
+		if got := f.count() - n; got != 1 {
+			t.Errorf("asked %d times for 50 calls, want once", got)
+		}
+		f.with(func() { f.err = nil })
+		time.Sleep(exchangeBackoff)
+		wantCarried(t, v, "a", rotates().exchange, tokenOf(1))
+	})
+}
+
+// The token of a signing endpoint that lies at a source is fetched anew where the
+// endpoint refuses it.
+func TestRefusedTokenOfASigningEndpointIsFetchedAnew(t *testing.T) {
+	v, _ := create(t, cheap)
+	f := &fakeSource{value: planted}
+	v.SetSources([]SourceSetup{{Source: f, Kind: "kv"}})
+	dir := t.TempDir()
+	s := &sshd{address: "127.0.0.1:22", user: "deploy", hostKey: keygen(t, filepath.Join(dir, "host"))}
+	if _, err := v.PutIdentity(t.Context(), "pass", s.asking(false), secret.Secret{}, PutOptions{Source: ref}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := v.Lease(t.Context(), "pass")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = l.SSHSigner(t.Context(), s.made(), "", says(jsonAnswer(http.StatusForbidden, `{"errors":["permission denied"]}`)).exchange)
+	wantCode(t, err, fault.RemoteUnauthenticated)
+	n := f.count()
+	again, err := v.Lease(t.Context(), "pass")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if f.count() != n+1 {
+		t.Error("the refused token is still used")
+	}
 }

@@ -67,6 +67,7 @@ func (l *Lease) askCertificate(ctx context.Context, want *ssh.Certificate, x Exc
 		}
 		return err
 	})
+	l.vault.sources.refused(l.source, l.cred, err)
 	return signed, err
 }
 

@@ -172,8 +172,12 @@ func (e *tokenEntry) failed(err error, now time.Time) {
 }
 
 // ours says whether the daemon itself ended an exchange, so that nobody is spared a
-// request by waiting: after an unlock the next call must not still hear of the lock.
+// request by waiting: after an unlock the next call must not still hear of the lock. A
+// source is somebody else.
 func ours(err error) bool {
+	if IsSource(err) {
+		return false
+	}
 	switch fault.CodeOf(err) {
 	case fault.VaultLocked, fault.IdentityUnavailable, fault.AuditUnavailable, fault.Overloaded, fault.Internal:
 		return true
