@@ -178,7 +178,7 @@ func placeOf(d executor.Destination) Place {
 
 // judgeExchange lets the vault read a whole answer. An answer that is no success is
 // searched for what was sent before anything reads it, and kept, masked. Of a
-// success only the names of the headers are kept: the rest may be a credential,
+// success only the names of usual headers are kept: the rest may be a credential,
 // whatever became of it.
 func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(TokenAnswer) error) {
 	got := x.got

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -8,18 +10,30 @@ import (
 	"chatelaine/internal/fault"
 )
 
-// headerNames are the names alone, one a line, in order.
+// usualHeaders are what token endpoints send. A name outside of them is not kept: a
+// credential can stand there too, and its capitals are gone by then, so that no search
+// finds it.
+var usualHeaders = []string{
+	"Cache-Control", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Expires", "Pragma", "Retry-After", "Server",
+	"Set-Cookie", "Strict-Transport-Security", "Vary", "Via", "X-Github-Request-Id", "X-Ratelimit-Remaining", "X-Request-Id",
+}
+
+// headerNames are the usual names alone, one a line, in order, and how many others
+// there are.
 func headerNames(all ...http.Header) []byte {
 	var b []byte
+	others := 0
 	for _, h := range all {
-		names := make([]string, 0, len(h))
-		for n := range h {
-			names = append(names, n)
+		for _, n := range slices.Sorted(maps.Keys(h)) {
+			if slices.Contains(usualHeaders, n) {
+				b = append(append(b, n...), '\n')
+			} else {
+				others++
+			}
 		}
-		slices.Sort(names)
-		for _, n := range names {
-			b = append(append(b, n...), '\n')
-		}
+	}
+	if others > 0 {
+		b = fmt.Appendf(b, "and %d others\n", others)
 	}
 	return b
 }

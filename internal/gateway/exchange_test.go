@@ -153,7 +153,7 @@ func TestExchangeIsRecorded(t *testing.T) {
 		k := r.withTokens()
 		s := said{head: headIs, post: taken, run: []reply{done}}
 		rest := s.script()
-		tokens := []reply{{status: 401, body: `{"error":"invalid_client"}`, header: http.Header{"X-Hint": {"who are you"}}}, {status: 200, body: "token-0001", header: http.Header{"X-Session": {"token-0001"}}}}
+		tokens := []reply{{status: 401, body: `{"error":"invalid_client"}`, header: http.Header{"X-Hint": {"who are you"}}}, {status: 200, body: "token-0001", header: http.Header{"X-Session": {"token-0001"}, "X-" + clientSecret: {"x"}}}}
 		r.remote.answer(func(method, path, body string) reply {
 			if path != "/oauth2/token" {
 				return rest(method, path, body)
@@ -183,7 +183,7 @@ func TestExchangeIsRecorded(t *testing.T) {
 		if b := bodies[answers[0].EventID]; !strings.Contains(b, "invalid_client") || !strings.Contains(b, "who are you") || outcomes[0].Status != "REMOTE_UNAUTHENTICATED" {
 			t.Errorf("refused: %q, %s", b, outcomes[0].Status)
 		}
-		if b := bodies[answers[1].EventID]; b != "Content-Length\nContent-Type\nX-Session\n" || answers[1].Detail["body_bytes"] != 10 || outcomes[1].Status != "IN_PROGRESS" {
+		if b := bodies[answers[1].EventID]; b != "Content-Length\nContent-Type\nand 2 others\n" || answers[1].Detail["body_bytes"] != 10 || outcomes[1].Status != "IN_PROGRESS" {
 			t.Errorf("done: %q, %v, %s", b, answers[1].Detail, outcomes[1].Status)
 		}
 		detail := r.g.CallDetail(CallInfo{RequestID: "asked-0004", Agent: rigAgent})
