@@ -221,8 +221,9 @@ func (l *Lease) mint(key tokenKey, n Narrow, x Exchange) mint {
 			return minted{}, err
 		}
 		l.mu.Lock()
-		cred := l.cred
+		cred := copied(l.cred) // whoever closes the lease meanwhile takes it from no answer's search
 		l.mu.Unlock()
+		defer cred.Wipe()
 		e := exchanging{name: key.name, generation: key.generation, binding: l.binding, narrow: n, send: x, secret: cred}
 		e.keep = func(fresh secret.Secret) error { return l.keepTried(ctx, cred, fresh) }
 		return e.run(ctx)

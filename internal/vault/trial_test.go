@@ -2,7 +2,9 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"testing"
+	"testing/synctest"
 
 	"chatelaine/internal/fault"
 )
@@ -74,4 +76,43 @@ func TestTrialsThatAreRefused(t *testing.T) {
 	}
 	_, err = v.Trial(t.Context(), "a", sec(planted), false)
 	wantCode(t, err, fault.VaultLocked)
+}
+
+// An exchange that was sent ends as it would have where the trial is closed meanwhile:
+// its answer is searched for the secret, and what took the place of that is known.
+func TestTrialClosedDuringItsExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, _ := create(t, cheap)
+		put(t, v, "a", "the refresh token of before", refreshBinding())
+		given := sec("the refresh token on trial")
+		l, err := v.Trial(t.Context(), "a", given, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, gate, hits := rotates(), make(chan struct{}), 0
+		answer := e.answer
+		var cred TokenCredential
+		e.answer = func(n int, s sent) (TokenAnswer, error) {
+			<-gate
+			hits = len(cred.Scan([]byte("bad token: the refresh token on trial")))
+			return answer(n, s)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err = l.Ready(ctx, Narrow{}, func(ctx context.Context, r TokenRequest, c TokenCredential, read func(TokenAnswer) error) error {
+			cred = c
+			return e.exchange(ctx, r, c, read)
+		})
+		wantCode(t, err, fault.UpstreamUnavailable)
+		synctest.Wait()
+		l.Close()
+		close(gate)
+		synctest.Wait()
+		if hits != 1 {
+			t.Errorf("the secret was found %d times", hits)
+		}
+		if _, err := v.Put(t.Context(), "a", refreshBinding(), given, false); err != nil || stored(t, v, "a") != refreshOf(1) {
+			t.Errorf("the put stored %s, %v", stored(t, v, "a"), err)
+		}
+	})
 }
