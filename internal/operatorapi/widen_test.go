@@ -59,6 +59,7 @@ func everyOperation(r *rig) []tried {
 func TestProofCoversTheRequest(t *testing.T) {
 	for _, name := range []string{opRead, opAuthorize, opPut, opRebind, opRotate, opDelete, opResolve, opPassphrase, opReload, opAddSlot, opRemoveSlot, opRotateKey, opBackup, opImport, opPutSource, opDeleteSource} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for the disk
 			r := newRig(t)
 			all := everyOperation(r)
 			x := all[slices.IndexFunc(all, func(x tried) bool { return x.operation == name })]
@@ -145,6 +146,7 @@ func (r *rig) succeeds(x tried, before string) {
 func TestProofCoversWhatTheDaemonWouldDo(t *testing.T) {
 	for _, name := range []string{opAuthorize, opPut, opRebind, opRotate, opDelete, opPassphrase, opReload, opAddSlot, opRemoveSlot, opRotateKey, opPutSource, opDeleteSource} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for the disk
 			r := newRig(t)
 			all := everyOperation(r)
 			x := all[slices.IndexFunc(all, func(x tried) bool { return x.operation == name })]
