@@ -15,7 +15,8 @@ import (
 )
 
 // takesLater publishes the parts that are marked x-later: what belongs to the
-// format and is refused by this release's loader (steps over SSH, confirm). It becomes true in the release whose loader takes them.
+// format and is refused by this release's loader (steps over SSH, confirm). It
+// becomes true in the release whose loader takes them.
 const takesLater = false
 
 //go:embed contract.json
