@@ -68,6 +68,16 @@ type namedSource struct {
 	failure         string
 }
 
+// fetch asks the source. A panic over what it answers ends one fetch.
+func (s *namedSource) fetch(ctx context.Context, reference string) (value secret.Secret, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			value, err = secret.Secret{}, fmt.Errorf("source %s: %w: panic while its answer was read (%T)", s.Source.Name(), ErrSourceLying, v)
+		}
+	}()
+	return s.Source.Fetch(ctx, reference)
+}
+
 // keptValue is what was fetched for one NAME:REFERENCE, or why nothing was.
 type keptValue struct {
 	value secret.Secret
@@ -223,7 +233,7 @@ func (b *sourceBox) depart(ctx context.Context, s *namedSource, text, reference 
 	}
 	b.fetches[text] = f
 	go func() {
-		value, err := s.Source.Fetch(context.WithoutCancel(ctx), reference)
+		value, err := s.fetch(context.WithoutCancel(ctx), reference)
 		b.land(f, s, text, keptValue{value: value, err: err, at: time.Now(), used: true}, drops)
 	}()
 	return f

@@ -41,6 +41,17 @@ type tokenFlight struct {
 // mint is one exchange. It is called without a lock.
 type mint func(ctx context.Context) (minted, error)
 
+// guarded is the mint where a panic is an end like another: nobody else would catch
+// it, and a server's bytes take no daemon down.
+func (m mint) guarded(ctx context.Context) (got minted, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			got, err = minted{}, fault.Newf(fault.Internal, "panic in an exchange (%T)", v) // v itself may hold what was read
+		}
+	}()
+	return m(ctx)
+}
+
 // ready returns a token that is good now, with a reference for the caller: the one
 // that is there, or that of an exchange which all who come meanwhile share. Each
 // waits as long as its own context.
@@ -89,7 +100,7 @@ func (s *tokens) begin(ctx context.Context, key tokenKey, e *tokenEntry, m mint)
 		defer close(f.over)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTimeout)
 		defer cancel()
-		got, err := m(ctx)
+		got, err := m.guarded(ctx)
 		s.land(key, f, got, err)
 	}()
 	return f
