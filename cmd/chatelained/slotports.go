@@ -185,11 +185,16 @@ func (p operatorPort) SetOperatorPassphrase(b []byte) error {
 // wrongSecret tells a wrong passphrase that came beside a proof from a wrong
 // proof; of is what it should have opened, since a person typed two.
 func wrongSecret(pointer, of string, err error) error {
+	what := ""
 	switch {
-	case errors.Is(err, vault.ErrWrongCode):
-		return fault.Invalid(err, fault.Field{Pointer: pointer, Reason: "the " + of + "'s recovery code is wrong"})
+	case errors.Is(err, vault.ErrWrongCode): // first: of an import it is the other one too
+		what = "recovery code"
 	case errors.Is(err, vault.ErrWrongPassphrase):
-		return fault.Invalid(err, fault.Field{Pointer: pointer, Reason: "the " + of + "'s passphrase is wrong"})
+		what = "passphrase"
+	}
+	if what != "" {
+		told := fmt.Errorf("the %s's %s is wrong", of, what)
+		return fault.Invalid(told, fault.Field{Pointer: pointer, Reason: told.Error()})
 	}
 	return slotRefusal(err)
 }
