@@ -159,7 +159,9 @@ func (l *Lease) setHeader(out Outgoing) error {
 		case KindHeader:
 			name, value = http.CanonicalHeaderKey(l.binding.Header), l.binding.Prefix+string(b)
 		case KindBasic:
-			value = "Basic " + base64.StdEncoding.EncodeToString(append([]byte(l.binding.Username+":"), b...))
+			text := append(append(make([]byte, 0, len(l.binding.Username)+1+len(b)), l.binding.Username+":"...), b...)
+			value = "Basic " + base64.StdEncoding.EncodeToString(text)
+			clear(text)
 		}
 	})
 	if value == "" {

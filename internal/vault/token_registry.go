@@ -29,7 +29,8 @@ func (e exchanging) registryToken(ctx context.Context) (minted, error) {
 	r.Query = q.Encode()
 	c.header = func() (value string) {
 		e.secret.Use(func(s []byte) {
-			text := append(append([]byte(b.Param("username")), ':'), s...)
+			name := b.Param("username") + ":"
+			text := append(append(make([]byte, 0, len(name)+len(s)), name...), s...)
 			value = "Basic " + base64.StdEncoding.EncodeToString(text)
 			clear(text)
 		})
