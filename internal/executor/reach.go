@@ -14,6 +14,7 @@ type Endpoint interface {
 	Host() string
 	Port() int
 	CAPEM() []byte
+	CADigest() string
 	Pins() []string
 	AllowLoopback() bool
 	AllowPrivate() bool
@@ -24,10 +25,7 @@ type Endpoint interface {
 // sent, and no credential is near. Its error names host, phase and what was
 // wrong, and repeats nothing of the remote's.
 func (x *Executor) Reach(ctx context.Context, to Endpoint) error {
-	p := place{
-		scheme: to.Scheme(), host: to.Host(), port: to.Port(), caPEM: to.CAPEM(), pins: to.Pins(),
-		allowLoopback: to.AllowLoopback(), allowPrivate: to.AllowPrivate(),
-	}
+	p := destination(to, "").place()
 	conn, st := x.dialTCP(ctx, p)
 	if st != nil {
 		return reachError(p, st)

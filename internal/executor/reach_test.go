@@ -17,6 +17,7 @@ func (e endpoint) Scheme() string      { return e.scheme }
 func (e endpoint) Host() string        { return e.host }
 func (e endpoint) Port() int           { return e.port }
 func (e endpoint) CAPEM() []byte       { return e.caPEM }
+func (e endpoint) CADigest() string    { return e.caDigest }
 func (e endpoint) Pins() []string      { return e.pins }
 func (e endpoint) AllowLoopback() bool { return e.allowLoopback }
 func (e endpoint) AllowPrivate() bool  { return e.allowPrivate }

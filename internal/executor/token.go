@@ -23,21 +23,26 @@ type Destination struct {
 }
 
 // DestinationOf is the place that an identity's secret is exchanged at.
-func DestinationOf(p *actions.Place) Destination {
-	return Destination{
-		Scheme: p.Scheme(), Host: p.Host(), Port: p.Port(), BasePath: p.Path(),
-		CAPEM: p.CAPEM(), CADigest: p.CADigest(), Pins: p.Pins(),
-		AllowLoopback: p.AllowLoopback(), AllowPrivate: p.AllowPrivate(),
-	}
-}
+func DestinationOf(p *actions.Place) Destination { return destination(p, p.Path()) }
 
 // DestinationOfTarget is a target as the place of an exchange's first question,
 // which carries no secret: what a registry asks for.
-func DestinationOfTarget(t *actions.Target) Destination {
+func DestinationOfTarget(t *actions.Target) Destination { return destination(t, t.BasePath()) }
+
+func destination(e Endpoint, basePath string) Destination {
 	return Destination{
-		Scheme: t.Scheme(), Host: t.Host(), Port: t.Port(), BasePath: t.BasePath(),
-		CAPEM: t.CAPEM(), CADigest: t.CADigest(), Pins: t.Pins(),
-		AllowLoopback: t.AllowLoopback(), AllowPrivate: t.AllowPrivate(),
+		Scheme: e.Scheme(), Host: e.Host(), Port: e.Port(), BasePath: basePath,
+		CAPEM: e.CAPEM(), CADigest: e.CADigest(), Pins: e.Pins(),
+		AllowLoopback: e.AllowLoopback(), AllowPrivate: e.AllowPrivate(),
+	}
+}
+
+// place is the destination as a step has it: HTTP/1.1 only.
+func (d Destination) place() place {
+	return place{
+		scheme: d.Scheme, host: d.Host, port: d.Port, basePath: d.BasePath,
+		caPEM: d.CAPEM, caDigest: d.CADigest, pins: slices.Clone(d.Pins),
+		allowLoopback: d.AllowLoopback, allowPrivate: d.AllowPrivate,
 	}
 }
 
@@ -61,11 +66,7 @@ type TokenRequest struct {
 // be two: the client's secret in a header and a grant in the body.
 func (x *Executor) SendToken(ctx context.Context, identity string, r TokenRequest, c Credential) Exchange {
 	s := step{
-		to: place{
-			scheme: r.To.Scheme, host: r.To.Host, port: r.To.Port, basePath: r.To.BasePath,
-			caPEM: r.To.CAPEM, caDigest: r.To.CADigest, pins: slices.Clone(r.To.Pins),
-			allowLoopback: r.To.AllowLoopback, allowPrivate: r.To.AllowPrivate,
-		},
+		to:     r.To.place(),
 		method: r.Method, path: r.Path, query: r.Query, header: r.Header.Clone(),
 		body: r.Body, contentType: r.ContentType, hole: r.Hole, timeout: r.Timeout, exchange: true,
 	}
