@@ -198,7 +198,7 @@ func exitCodesTopic() *cobra.Command {
 	for _, e := range exitTable {
 		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.text)
 	}
-	b.WriteString("\naudit verify ends with 0 where the record is whole, 1 where it is not, 2 where it\ncannot be read. audit show ends with 0 where the call was found and all of the record\nwas read, 1 where the call is not there or the record is damaged, 2 where the key or\nthe folder is the wrong one. contract diff ends with 0 where every version bump is\nenough, 1 where one is too small or the new edition does not load. doctor ends with 0\nwhere everything is SOLVED or accepted, 1 where something is not. Only 3 and 5 are reasons to ask again; after 4 look at\nthe remote system first, then use chatelaine calls resolve.\n")
+	b.WriteString("\naudit verify ends with 0 where the record is whole, 1 where it is not, 2 where it\ncannot be read. audit show ends with 0 where the call was found and all of the record\nwas read, 1 where the call is not there or the record is damaged, 2 where the key or\nthe folder is the wrong one. contract diff ends with 0 where every version bump is\nenough, 1 where one is too small or the new edition does not load. doctor ends with 0\nwhere everything is SOLVED or accepted, 1 where something is not.\n\nOnly 3 and 5 are reasons to ask again; after 4 look at the remote system first, then\nuse chatelaine calls resolve.\n")
 	return &cobra.Command{
 		Use:     "exit-codes",
 		Short:   "What the exit codes mean",
