@@ -14,6 +14,7 @@ type answer struct {
 	answered bool // a final header block came and was proper
 	status   int
 	header   http.Header
+	names    []byte // of the header block, as they were written
 	trailer  http.Header
 	body     []byte
 	tooLarge bool
@@ -35,7 +36,7 @@ func (w *wire) readHeader(method string, limit int64) (*http.Response, *bufio.Re
 	if err != nil {
 		return nil, nil, answer{err: w.wording(err, RuleMalformedHead, "the header block cannot be read")}
 	}
-	return resp, rest, answer{answered: true, status: status, header: resp.Header}
+	return resp, rest, answer{answered: true, status: status, header: resp.Header, names: namesOf(head)}
 }
 
 // readBody reads the body and its trailers. At most limit bytes are kept; one

@@ -34,7 +34,10 @@ type Exchange struct {
 	Status   int
 	Header   http.Header
 	Trailer  http.Header
-	Body     []byte // at most MaxBody bytes, also beside an error
+	// Names are the header names as the remote wrote them, one a line: those of
+	// Header have other capitals. Of HTTP/2, which has small letters only, nil.
+	Names []byte
+	Body  []byte // at most MaxBody bytes, also beside an error
 	// Err is nil if and only if a whole answer came within the limits.
 	Err      *fault.Error
 	Phase    string

@@ -95,6 +95,17 @@ func checkHead(head []byte) (int, error) {
 	return status, nil
 }
 
+// namesOf are the names of a block that was checked, one a line.
+func namesOf(head []byte) []byte {
+	var out []byte
+	for _, l := range linesOf(string(head))[1:] {
+		if name, _, err := fieldOf(strings.TrimSuffix(l, "\r")); err == nil {
+			out = append(append(out, name...), '\n')
+		}
+	}
+	return out
+}
+
 // statusOf reads "HTTP/1.1 200 OK"; the reason phrase is ignored.
 func statusOf(line string) (int, bool) {
 	rest, ok := strings.CutPrefix(line, "HTTP/1.1 ")

@@ -142,7 +142,7 @@ func facts(c Connection) Connection {
 // settle takes an answer, whole or not, into the exchange.
 func (a *attempt) settle(ans answer) {
 	a.ex.Answered, a.ex.Status = ans.answered, ans.status
-	a.ex.Header, a.ex.Trailer = ans.header, ans.trailer
+	a.ex.Header, a.ex.Names, a.ex.Trailer = ans.header, ans.names, ans.trailer
 	a.ex.Body, a.ex.TooLarge = ans.body, ans.tooLarge
 	if ans.err == nil {
 		a.ex.Phase = PhaseDone

@@ -147,11 +147,11 @@ func (g *Gateway) send(ctx context.Context, i intended) answered {
 // keep searches what came for the credential before anything else reads it, and
 // makes the event that holds it, masked where it echoed.
 func (g *Gateway) keep(a answered) kept {
-	head := headBytes(a.exchange.Status, a.exchange.Header, a.exchange.Trailer)
-	headHits, bodyHits := a.lease.Scan(head), a.lease.Scan(a.exchange.Body)
+	head, headHits := searchedHead(a.exchange, a.lease.Scan)
+	bodyHits := a.lease.Scan(a.exchange.Body)
 	sum := sha256.Sum256(a.exchange.Body)
 	k := kept{answered: a, digest: hex.EncodeToString(sum[:]), hits: append(headHits, bodyHits...)}
-	raw := append(secret.Mask(head, headHits), secret.Mask(a.exchange.Body, bodyHits)...)
+	raw := append(head, secret.Mask(a.exchange.Body, bodyHits)...)
 	k.event = g.answerEvent(k, raw)
 	if len(k.hits) > 0 {
 		g.echoed(a.turn)

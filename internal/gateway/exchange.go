@@ -196,9 +196,9 @@ func (g *Gateway) judgeExchange(x *exchanged, cred TokenCredential, read func(To
 	if success := got.Answered && got.Status/100 == 2; success {
 		x.head = headerNames(got.Header, got.Trailer)
 	} else {
-		head := headBytes(got.Status, got.Header, got.Trailer)
-		headHits, bodyHits := cred.Scan(head), cred.Scan(got.Body)
-		x.head, x.body = secret.Mask(head, headHits), secret.Mask(got.Body, bodyHits)
+		head, headHits := searchedHead(got, cred.Scan)
+		bodyHits := cred.Scan(got.Body)
+		x.head, x.body = head, secret.Mask(got.Body, bodyHits)
 		x.echoes = len(headHits) + len(bodyHits)
 	}
 	switch _, rule, bad := got.Rejected(); {
