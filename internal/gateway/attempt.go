@@ -301,4 +301,12 @@ type rowError string
 
 func (r rowError) Error() string { return "the answer matched " + string(r) }
 
-func rowCause(p *validate.Proved) error { return rowError(p.Row()) }
+// errCommonStatus is for an operator, who has the status in the log beside it.
+var errCommonStatus = errors.New("the status of the answer says so; no row of the contract names it")
+
+func rowCause(p *validate.Proved) error {
+	if _, common := p.Failure(); common {
+		return errCommonStatus
+	}
+	return rowError(p.Row())
+}

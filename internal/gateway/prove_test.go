@@ -74,7 +74,7 @@ func TestProveIdentity(t *testing.T) {
 	status, body = 401, `{}`
 	p, err = r.g.ProveIdentity(t.Context(), ask)
 	r.must(err)
-	if p.OK || p.Code != fault.RemoteUnauthenticated || p.Message == "" {
+	if p.OK || p.Code != fault.RemoteUnauthenticated || p.Message == "" || !strings.Contains(p.Cause, "the status of the answer says so") {
 		t.Errorf("%+v", p)
 	}
 	if len(used) != 2 || used[0].Code != "" || !used[0].Sent || used[1].Code != fault.RemoteUnauthenticated || used[1].Generation != 1 {
