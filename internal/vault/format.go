@@ -19,8 +19,8 @@ const (
 	maxSlots      = 16
 	maxSlotParams = 4 << 10 // a passkey or credential slot will need some
 	maxWrapped    = 4 << 10
-	// maxFile bounds what is read: a thousand identities with the longest
-	// secrets stay below it.
+	// maxFile bounds what is read and what is saved: a thousand identities with the
+	// longest secrets stay below it, where few have a long list of repositories.
 	maxFile = 16 << 20
 )
 

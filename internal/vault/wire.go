@@ -2,19 +2,31 @@ package vault
 
 import "encoding/binary"
 
-// writer builds the binary forms of docs/vault.md. Numbers are big-endian.
+// writer builds the binary forms of docs/vault.md. Numbers are big-endian. What is
+// written may be secret, so memory that is outgrown is cleared; the slice that it
+// begins with is its own.
 type writer struct{ b []byte }
 
-func (w *writer) u8(n uint8)   { w.b = append(w.b, n) }
-func (w *writer) u16(n uint16) { w.b = binary.BigEndian.AppendUint16(w.b, n) }
-func (w *writer) u32(n uint32) { w.b = binary.BigEndian.AppendUint32(w.b, n) }
-func (w *writer) u64(n uint64) { w.b = binary.BigEndian.AppendUint64(w.b, n) }
-func (w *writer) raw(b []byte) { w.b = append(w.b, b...) }
+// room makes place for n more bytes.
+func (w *writer) room(n int) []byte {
+	if cap(w.b)-len(w.b) < n {
+		b := append(make([]byte, 0, 2*cap(w.b)+n), w.b...)
+		clear(w.b)
+		w.b = b
+	}
+	return w.b
+}
+
+func (w *writer) u8(n uint8)   { w.b = append(w.room(1), n) }
+func (w *writer) u16(n uint16) { w.b = binary.BigEndian.AppendUint16(w.room(2), n) }
+func (w *writer) u32(n uint32) { w.b = binary.BigEndian.AppendUint32(w.room(4), n) }
+func (w *writer) u64(n uint64) { w.b = binary.BigEndian.AppendUint64(w.room(8), n) }
+func (w *writer) raw(b []byte) { w.b = append(w.room(len(b)), b...) }
 
 // str writes a text of at most 65,535 bytes; every text's limit is far below.
 func (w *writer) str(s string) {
 	w.u16(uint16(len(s)))
-	w.b = append(w.b, s...)
+	w.b = append(w.room(len(s)), s...)
 }
 
 // blob writes bytes with a 32-bit length.
