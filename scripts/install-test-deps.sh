@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need from Debian: a real Secret Service on a private
 # bus, a real Alertmanager, container registry and PowerDNS that shipped
-# contracts meet, an OpenSSH server, and a C compiler for the race detector. Does nothing
+# contracts meet, an OpenSSH server, systemd's credentials, and a C compiler for the race
+# detector. Does nothing
 # and says nothing when all of it is there. Safe to run again.
 #
 # On an ordinary Debian machine a package may start its service when it is
@@ -25,6 +26,7 @@ wanted=(
   sqlite3:sqlite3
   openssh-server:/usr/sbin/sshd
   openssh-client:ssh-keygen
+  systemd:systemd-creds
 )
 
 missing=()
