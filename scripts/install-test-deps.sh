@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need from Debian: a real Secret Service on a private
 # bus, a real Alertmanager, container registry and PowerDNS that shipped
-# contracts meet, an OpenSSH server, systemd's credentials, and a C compiler for the race
-# detector. Does nothing
-# and says nothing when all of it is there. Safe to run again.
+# contracts meet, an OpenSSH server, systemd's credentials, and a C compiler for
+# the race detector. Does nothing and says nothing when all of it is there. Safe to
+# run again.
 #
 # On an ordinary Debian machine a package may start its service when it is
 # installed. So the services are held back while this script installs, and a
