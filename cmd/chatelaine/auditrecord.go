@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,6 +56,7 @@ func (e *outputError) Unwrap() error { return e.err }
 // read gives f every event, one at a time. The error is for a person: that of f, an
 // interrupt, or what is wrong with the record, of which all before that was given to f.
 func (r *recordAt) read(ctx context.Context, key auditlog.Identity, f func(*auditlog.Event) error) error {
+	collectOften()
 	opened := false
 	err := auditlog.Read(r.dir, key, func(_ uint64, e auditlog.Event) error {
 		opened = true
@@ -67,6 +69,17 @@ func (r *recordAt) read(ctx context.Context, key auditlog.Identity, f func(*audi
 		return nil
 	})
 	return r.readError(opened, err)
+}
+
+// readGCPercent is what Go does by itself.
+const readGCPercent = 100
+
+// collectOften undoes collectSeldom for what reads a record of any length: there is
+// always a little in use, and much garbage.
+func collectOften() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(readGCPercent)
+	}
 }
 
 // readError says what is wrong with a record that was read, nil for nothing. opened

@@ -113,7 +113,8 @@ func readOpen(f *os.File) ([]byte, error) {
 	case st.Size() > maxFileBytes:
 		return nil, fmt.Errorf("%s: %w", filepath.Base(f.Name()), errTooBig)
 	}
-	b := bytes.NewBuffer(make([]byte, 0, st.Size()+1))
+	// With room for the last look at the end, else the buffer would double there.
+	b := bytes.NewBuffer(make([]byte, 0, st.Size()+bytes.MinRead))
 	if _, err := b.ReadFrom(io.LimitReader(f, maxFileBytes+1)); err != nil {
 		return nil, err
 	}
