@@ -76,8 +76,8 @@ var (
 		{"wide object that nobody named", `{"type":"object","additionalProperties":false}`, object(1, func(i int) string { return fmt.Sprintf(`"k%06d":1`, i) }), true},
 		{"wide object that nobody evaluated", `{"type":"object","allOf":[{"properties":{"a":{"type":"null"}}}],"unevaluatedProperties":false}`, object(1, func(i int) string { return fmt.Sprintf(`"k%06d":1`, i) }), true},
 		{"names against a rule", `{"type":"object","propertyNames":{"type":"string","maxLength":3}}`, object(1, func(i int) string { return fmt.Sprintf(`"k%06d":1`, i) }), true},
-		{"too many names against a pattern", `{"type":"object","patternProperties":{"^([a-z]{0,9}[0-9]{0,9}){0,9}$":{"type":"null"}}}`, object(1, func(i int) string { return fmt.Sprintf(`"k%06d":1`, i) }), true},
-		{"as many names against a pattern as may be", `{"type":"array","items":{"type":"object","patternProperties":{"^([a-z]{0,9}[0-9]{0,9}){0,9}$":{"type":"null"}}}}`, array(2001, same("{"+names(2000)+"}")), true},
+		{"too many names against a pattern", `{"type":"object","patternProperties":{"^([a-z]{0,9}[0-9]{0,9}){0,3}$":{"type":"null"}}}`, object(1, func(i int) string { return fmt.Sprintf(`"k%06d":1`, i) }), true},
+		{"as many names against a pattern as may be", `{"type":"array","items":{"type":"object","patternProperties":{"^([a-z]{0,9}[0-9]{0,9}){0,3}$":{"type":"null"}}}}`, array(2001, same("{"+names(2000)+"}")), true},
 		{"names that nearly collide", `{"type":"object"}`, object(1, func(i int) string { return fmt.Sprintf(`"\u00%02xx%06d":1`, 0x61+i%20, i) }), false},
 		{"short numbers", `{"type":"array","items":{"type":"integer","minimum":0,"maximum":9}}`, array(1, func(i int) string { return fmt.Sprint(i % 10) }), false},
 		{"longest numbers", `{"type":"array","items":{"type":"number","multipleOf":1,"minimum":0}}`, array(1, func(i int) string { return fmt.Sprintf("1%062d.%de-1", i, i%10) }), true},
@@ -88,8 +88,8 @@ var (
 		{"one long text", `{"type":"string","maxLength":10}`, longText("a"), true},
 		{"one long text of escapes", `{"type":"string","maxLength":10}`, longText(`\u00e9`), true},
 		{"one long text of pairs", `{"type":"string","minLength":1}`, longText(`\ud83d\ude00`), false},
-		{"one long text and a pattern", `{"type":"string","pattern":"^([a-z]{0,30}[a-y]){0,30}$"}`, longText("a"), true},
-		{"a pattern at every element", `{"type":"array","items":{"type":"string","pattern":"^(a{0,9}){0,9}b$"}}`, array(1, same(`"`+strings.Repeat("a", 80)+`"`)), true},
+		{"one long text and a pattern", `{"type":"string","pattern":"^([a-z]{0,25}[a-y])*b$"}`, longText("a"), true},
+		{"a pattern at every element", `{"type":"array","items":{"type":"string","pattern":"^(a{0,9}){0,6}b$"}}`, array(1, same(`"`+strings.Repeat("a", 80)+`"`)), true},
 		{"different lists", `{"type":"array","uniqueItems":true}`, array(2, func(i int) string { return fmt.Sprintf(`["%s%06d"]`, pad[:20], i) }), false},
 		{"different objects", `{"type":"array","uniqueItems":true}`, array(2, func(i int) string { return fmt.Sprintf(`{"%s":%d}`, pad[:20], i) }), false},
 		{"different numbers", `{"type":"array","uniqueItems":true}`, array(1, func(i int) string { return fmt.Sprintf("%d.50", 1000000000000+i) }), false},
@@ -133,7 +133,7 @@ func TestWorstAnswersGrowWithTheirSizeOnly(t *testing.T) {
 		}
 		measure := func(body string) time.Duration {
 			best := time.Duration(0)
-			for range 2 {
+			for range 3 { // the collector may pay for the answer before in one of them
 				begin := cpu(t)
 				v, err := validate.Parse([]byte(body), validate.AnswerLimits())
 				if err != nil {
