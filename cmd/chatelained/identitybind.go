@@ -56,7 +56,7 @@ func (p boundPort) Digest() [32]byte {
 func (p boundPort) Put(ctx context.Context, b []byte, o operatorapi.PutOptions) (operatorapi.Stored, error) {
 	s := newSecret(b, o)
 	defer s.Wipe()
-	return p.d.putIdentity(ctx, p.name, p.binding, s, o)
+	return p.d.putIdentity(ctx, p.name, p.binding, s, o, 0)
 }
 
 // newSecret is the zero secret where the secret is fetched.
@@ -67,8 +67,10 @@ func newSecret(b []byte, o operatorapi.PutOptions) secret.Secret {
 	return secret.New(b)
 }
 
-func (d *daemon) putIdentity(ctx context.Context, name string, b vault.Binding, s secret.Secret, o operatorapi.PutOptions) (operatorapi.Stored, error) {
-	gen, err := d.vault.PutIdentity(ctx, name, b, s, vault.PutOptions{Short: o.Short, Label: o.Label, Expires: o.Expires, Source: o.Source})
+// putIdentity stores a secret in the place of one generation, 0 for whatever is
+// there.
+func (d *daemon) putIdentity(ctx context.Context, name string, b vault.Binding, s secret.Secret, o operatorapi.PutOptions, replaces uint64) (operatorapi.Stored, error) {
+	gen, err := d.vault.PutIdentity(ctx, name, b, s, vault.PutOptions{Short: o.Short, Label: o.Label, Expires: o.Expires, Source: o.Source, Replaces: replaces})
 	if err != nil {
 		return operatorapi.Stored{}, unstorable(err)
 	}
@@ -137,19 +139,10 @@ type trialPort struct {
 
 func (p *trialPort) Lease() gateway.Lease { return leasePort{p.lease} }
 
-// errMeanwhile says that somebody else has written the identity since.
-var errMeanwhile = errors.New("the identity was changed while its new secret was proved; nothing was replaced, look again")
-
 // Keep puts the new secret in the place of the one that was there when the trial
 // began, and of no other.
 func (p *trialPort) Keep(ctx context.Context) (operatorapi.Stored, error) {
-	if now := p.d.storedIdentities()[p.info.Name]; now.Generation != p.info.Generation {
-		if err := p.d.vault.CheckOpen(); err != nil {
-			return operatorapi.Stored{}, err
-		}
-		return operatorapi.Stored{}, fault.New(fault.PlanStale, errMeanwhile)
-	}
-	return p.d.putIdentity(ctx, p.info.Name, p.info.Binding, p.secret, p.options)
+	return p.d.putIdentity(ctx, p.info.Name, p.info.Binding, p.secret, p.options, p.info.Generation)
 }
 
 func (p *trialPort) Close() {
@@ -161,6 +154,8 @@ func (p *trialPort) Close() {
 // says so; the vault's errors never quote the secret.
 func unstorable(err error) error {
 	switch {
+	case errors.Is(err, vault.ErrReplaced):
+		return fault.New(fault.PlanStale, err)
 	case errors.Is(err, vault.ErrBadIdentity), errors.Is(err, vault.ErrTooLarge):
 		return fault.Invalid(err, fault.Field{Pointer: "/secret", Reason: err.Error()})
 	case errors.Is(err, vault.ErrKeychainLocked), errors.Is(err, vault.ErrKeychainUnavailable), errors.Is(err, vault.ErrKeychainAbsent):

@@ -25,6 +25,7 @@ var (
 	ErrProofRefused    = errors.New("the proof is wrong")
 	ErrNoIdentity      = errors.New("there is no such identity in the vault")
 	ErrBadIdentity     = errors.New("the identity cannot be stored")
+	ErrReplaced        = errors.New("the identity was changed meanwhile; nothing was replaced, look again")
 	ErrTooLarge        = errors.New("too large for the vault")
 	ErrNoSlot          = errors.New("there is no such slot")
 	ErrBadSlot         = errors.New("the slot cannot be made")

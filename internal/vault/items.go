@@ -30,6 +30,9 @@ type PutOptions struct {
 	Label   string    // at most 64 bytes, for people
 	Expires time.Time // when the secret stops working; a certificate says so itself
 	Source  string    // NAME:REFERENCE of a secret manager; the secret must be empty then
+	// Replaces is the one generation that the secret may take the place of; 0 takes
+	// the place of whatever is there. Another one answers ErrReplaced.
+	Replaces uint64
 }
 
 // Put is PutIdentity for a secret of which nothing else is said.
@@ -58,6 +61,9 @@ func (v *Vault) PutIdentity(ctx context.Context, name string, b Binding, s secre
 	}
 	it.expires = it.binding.expiry(s, it.expires)
 	gen, err := v.commit(ctx, func(op opened, c *contents, generation uint64) error {
+		if o.Replaces != 0 && c.items[name].generation != o.Replaces {
+			return fmt.Errorf("identity %s: %w", name, ErrReplaced)
+		}
 		it.generation, it.updated = generation, time.Now()
 		return v.place(ctx, op, c, it, s)
 	})

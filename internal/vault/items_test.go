@@ -1,6 +1,8 @@
 package vault
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -232,6 +234,28 @@ func TestGenerationsNeverComeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		v = reopen(t, path, cheap)
+	}
+}
+
+// Of two who replace the same generation one wins, and the other changes nothing.
+func TestPutReplacesOneGeneration(t *testing.T) {
+	v, path := create(t, cheap)
+	gen := put(t, v, "a", planted, bearer())
+	next, err := v.PutIdentity(t.Context(), "a", bearer(), sec("the-first-one-who-rotates"), PutOptions{Replaces: gen})
+	if err != nil || next <= gen {
+		t.Fatal(next, err)
+	}
+	before := read(t, path)
+	for _, name := range []string{"a", "nobody"} {
+		if _, err := v.PutIdentity(t.Context(), name, bearer(), sec("the-second-one-who-rotates"), PutOptions{Replaces: gen}); !errors.Is(err, ErrReplaced) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !bytes.Equal(read(t, path), before) {
+		t.Error("a refused put wrote the file")
+	}
+	if g, err := v.Generation(t.Context(), "a"); g != next || err != nil {
+		t.Error(g, err)
 	}
 }
 
