@@ -19,12 +19,13 @@ func TestCostOfPatterns(t *testing.T) {
 		`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: false,
 		`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.){0,7}[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: false,
 		`^([a-z0-9]{1,63}\.){0,5}[a-z0-9]{1,63}$`:                                         false,
-		`^[A-Za-z0-9]{1,1000}$`:                                                           false,
-		`^[a-z]{1,20}(-[a-z0-9]{1,20}){0,6}$`:                                             false,
-		`^[a-z0-9-]{1,80}-[a-z0-9]{1,80}$`:                                                false,
-		`^(a{0,7}){0,7}b$`:                                                                false,
-		`^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}$`:                                            false,
-		`^(queued|running|done)(/[a-z]{1,9})?$`:                                           false,
+
+		`^[A-Za-z0-9]{1,1000}$`:                 false,
+		`^[a-z]{1,20}(-[a-z0-9]{1,20}){0,6}$`:   false,
+		`^[a-z0-9-]{1,80}-[a-z0-9]{1,80}$`:      false,
+		`^(a{0,7}){0,7}b$`:                      false,
+		`^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}$`:  false,
+		`^(queued|running|done)(/[a-z]{1,9})?$`: false,
 	} {
 		if got := slices.Contains(LintPattern(p), costComplaint); got != costly {
 			t.Errorf("%s: costly %v, want %v", p, got, costly)
